@@ -1,0 +1,95 @@
+"""The hint: what a predictor expects the target to call. Plain data, and the only thing that crosses to the target."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+MAX_HINT_BYTES = 64 * 1024
+"""Largest JSON text of a hint that is read, in bytes."""
+MAX_CALLS = 32
+"""Most calls, and most alternatives, in one hint."""
+MAX_SLOTS = 128
+"""Most slots in one call."""
+
+Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class HintError(ValueError):
+    """A hint that cannot be read. The message says why."""
+
+
+class SlotHint(BaseModel):
+    """One slot's expected value, with the probability that the target writes exactly this.
+
+    `absent` means that the target is expected to leave the slot out; `value` is then None and meaningless.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: Any = None
+    confidence: Confidence = 0.5
+    absent: bool = False
+
+
+class CallHint(BaseModel):
+    """One expected call: a function name and what is known of its slots, by slot name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=256)
+    confidence: Confidence = 0.5
+    slots: Annotated[dict[str, SlotHint], Field(max_length=MAX_SLOTS)] = Field(default_factory=dict)
+
+
+class Hint(BaseModel):
+    """What a predictor expects of one request.
+
+    Attributes:
+        calls: The expected calls, in order. Empty with `no_call` 1.0: the target is expected to answer in text.
+        alternatives: Guesses for other functions, used when the target turns out to call one of those.
+        no_call: Probability that the target calls nothing.
+        source: Who predicted: "sidecar", "client", ... (a label for reports).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
+    alternatives: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
+    no_call: Confidence = 0.0
+    source: str = Field(default="hint", max_length=32)
+
+    @field_validator("calls", "alternatives", mode="before")
+    @classmethod
+    def _as_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    def to_json(self) -> str:
+        """The hint as compact JSON text; `Hint.parse` reads it back."""
+        return self.model_dump_json(exclude_defaults=True)
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Hint:
+        """Read a hint from untrusted JSON text.
+
+        Raises:
+            HintError: The text is too long, is not JSON, or does not have a hint's shape.
+        """
+        size = len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+        if size > MAX_HINT_BYTES:
+            msg = f"hint of {size} bytes refused: at most {MAX_HINT_BYTES} are read"
+            raise HintError(msg)
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "hint"
+            msg = f"hint refused at {where}: {first['msg']}"
+            raise HintError(msg) from None
+
+    @classmethod
+    def of_call(cls, name: str, arguments: dict[str, Any], confidence: float = 0.9, source: str = "hint") -> Hint:
+        """A hint of one whole call, every value equally sure."""
+        slots = {key: SlotHint(value=value, confidence=confidence) for key, value in arguments.items()}
+        return cls(calls=(CallHint(name=name, confidence=confidence, slots=slots),), source=source)
