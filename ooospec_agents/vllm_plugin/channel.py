@@ -100,9 +100,7 @@ def worker_address(dp_rank: int) -> str:
 def _address(name: str) -> str:
     path = socket_dir() / name
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        msg = (
-            f"{SOCKET_DIR_VARIABLE}={str(path.parent)!r} is too long: with the name at most {MAX_PATH_BYTES}"
-        )
+        msg = f"{SOCKET_DIR_VARIABLE}={str(path.parent)!r} is too long for a socket: at most {MAX_PATH_BYTES} bytes"
         raise ChannelError(msg)
     return f"ipc://{path}"
 
