@@ -54,7 +54,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Function:
-    """One callable function. `understood` is False where its schema could not be read: it has no slots then."""
+    """One callable function. If its schema could not be read, `understood` is False: no slots."""
 
     name: str
     description: str = ""
