@@ -1,0 +1,18 @@
+"""Where guesses come from. A source says what it expects of a segment, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An expected value (or name), the probability that it is exactly right, and the source's name."""
+
+    value: Any
+    confidence: float
+    source: str
+
+
+__all__ = ["Guess"]

@@ -1,0 +1,334 @@
+"""The draft as text: what is expected to follow the committed text, piece by piece, from wherever it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
+from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
+from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.formats.style import Gap
+from ooospec_agents.formats.wire import WireFormat
+
+PieceKind = Literal["fixed", "name", "key", "value", "end", "stop"]
+FIXED = 0.985
+"""Probability that the target keeps to its layout for one more piece of fixed text."""
+LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+MAX_TEXT = 400
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Expected text, who expects it, and the probability that it is right if all before it is. "stop": the output ends."""
+
+    kind: PieceKind
+    text: str
+    source: str
+    confidence: float
+
+
+class _Stop(Exception):
+    """Nothing more is expected."""
+
+
+class Continuation:
+    """Writes on from a cursor until the joint probability falls under a floor.
+
+    Args:
+        cursor: Where the committed text stands.
+        expectation: What is expected.
+        wire_format: The format expected before the target has shown its own.
+        floor: Joint probability under which nothing more is drafted.
+    """
+
+    def __init__(self, cursor: Cursor, expectation: Expectation, wire_format: WireFormat, floor: float) -> None:
+        self._cursor, self._expectation, self._format, self._floor = cursor, expectation, wire_format, floor
+        self._style = cursor.style
+        self._skip = cursor.partial
+        self._pieces: list[Piece] = []
+        self._joint = 1.0
+        self._length = 0
+        open_call = bool(cursor.calls) and cursor.inside
+        self._call = len(cursor.calls) - open_call
+        self._name = cursor.call.name if open_call else ""
+        self._named = bool(self._name)
+        self._argued = bool(cursor.call.arguments_key) if open_call else False
+        self._written = [slot for slot, _ in cursor.call.arguments] if open_call else []
+
+    def pieces(self) -> list[Piece]:
+        """The expected pieces, in order."""
+        try:
+            self._go()
+        except _Stop:
+            pass
+        return self._pieces
+
+    def _go(self) -> None:
+        cursor = self._cursor
+        if cursor.anchor == "outside":
+            self._outside()
+        elif cursor.anchor == "key":
+            self._keys(cursor.level, cursor.first_key)
+        elif cursor.anchor == "value":
+            self._value_of(cursor.level, cursor.key)
+        else:
+            self._after(cursor.level)
+
+    def _emit(self, kind: PieceKind, text: str, source: str, confidence: float) -> None:
+        if self._skip:
+            if self._skip.startswith(text):
+                self._skip = self._skip[len(text) :]
+                return
+            if not text.startswith(self._skip):
+                raise _Stop
+            text, self._skip = text[len(self._skip) :], ""
+            confidence = max(confidence, 0.5 + 0.5 * confidence)
+        if not text:
+            return
+        self._joint *= confidence
+        self._length += len(text)
+        if self._joint < self._floor or self._length > MAX_TEXT:
+            raise _Stop
+        self._pieces.append(Piece(kind, text, source, self._joint))
+
+    def _gap(self, gap: Gap, level: int) -> None:
+        expected = self._style.gap(gap, level)
+        if self._skip:
+            blank = self._skip[: len(self._skip) - len(self._skip.lstrip(WHITESPACE))]
+            if len(blank) < len(self._skip) or not expected.startswith(blank):
+                expected = blank
+        source = "dialect" if (gap, level) in self._style.seen else "schema"
+        self._emit("fixed", expected, source, FIXED)
+
+    def _fixed(self, text: str, confidence: float = FIXED) -> None:
+        self._emit("fixed", text, "schema", confidence)
+
+    def _outside(self) -> None:
+        if self._cursor.broken:
+            raise _Stop
+        if self._call:
+            self._after_call()
+            return
+        opening = self._opening()
+        self._fixed(opening, self._expectation.call_probability())
+        self._open_call()
+
+    def _opening(self) -> str:
+        known = [text for text, _ in self._expectation.memory.openings.most_common(4)]
+        candidates = [*known, self._format.opening]
+        for text in candidates:
+            if text.startswith(self._skip) and (text or not self._skip):
+                return text
+        last = self._skip[self._skip.rfind("\n") + 1 :]
+        for text in candidates:
+            if last and len(last) >= 2 and text.startswith(last):
+                self._skip = last
+                return text
+        raise _Stop
+
+    def _open_call(self) -> None:
+        self._name, self._named, self._argued, self._written = "", False, False, []
+        self._fixed("{")
+        if self._format.bare:
+            self._name, self._named = self._expectation.spec.named, True
+            self._keys(ARGUMENTS_LEVEL, first=True)
+        else:
+            self._keys(CALL_LEVEL, first=True)
+
+    def _after_call(self) -> None:
+        more = self._expectation.more(self._call)
+        endings = self._expectation.memory.endings.most_common(1)
+        ending = endings[0][0] if endings else self._format.closing
+        follow = self._format.between
+        if self._consistent(follow) and (more >= 0.5 or not self._consistent(ending)):
+            self._fixed(follow, max(more, 0.3))
+            self._open_call()
+            return
+        self._emit("end", ending, "dialect" if endings else "schema", 1 - more)
+        if not self._skip:
+            self._pieces.append(Piece("stop", "", "schema", self._joint * 0.9))
+        raise _Stop
+
+    def _consistent(self, text: str) -> bool:
+        return text.startswith(self._skip) or self._skip.startswith(text)
+
+    def _keys(self, level: int, first: bool) -> None:
+        if level == CALL_LEVEL:
+            self._call_key(first)
+        else:
+            self._slot_key(first)
+
+    def _call_key(self, first: bool) -> None:
+        begun = self._skip.lstrip(WHITESPACE)
+        key = self._format.arguments_key
+        if begun[:3] in ('"ar', '"pa'):
+            key = "arguments" if begun[1] == "a" else "parameters"
+            named = True
+        else:
+            named = self._named
+        if named and self._argued:
+            raise _Stop
+        self._gap("open" if first else "comma", CALL_LEVEL)
+        self._fixed(f'"{key if named else "name"}":')
+        if named:
+            self._value_of(CALL_LEVEL, key)
+        else:
+            self._value_of(CALL_LEVEL, "name")
+
+    def _value_of(self, level: int, key: str) -> None:
+        self._gap("colon", level)
+        if level == ARGUMENTS_LEVEL:
+            self._slot_value(key)
+        elif key == "name":
+            self._name_value()
+        elif key in ("arguments", "parameters"):
+            self._argued = True
+            self._fixed("{")
+            self._keys(ARGUMENTS_LEVEL, first=True)
+        else:
+            raise _Stop
+
+    def _name_value(self) -> None:
+        guess = self._first_fit(self._expectation.names(self._call), lambda text: True)
+        if guess is None:
+            raise _Stop
+        self._emit("name", rendered(guess, self._style), guess.source, guess.confidence)
+        self._name, self._named = str(guess.value), True
+        self._after(CALL_LEVEL)
+
+    def _first_fit(self, guesses: list[Guess], allowed: Callable[[str], bool]) -> Guess | None:
+        for guess in guesses:
+            text = rendered(guess, self._style)
+            if text and text.startswith(self._skip) and allowed(text):
+                return guess
+        return None
+
+    def _slot_key(self, first: bool) -> None:
+        plans = self._plans()
+        begun = self._skip.lstrip(WHITESPACE)
+        fitting = [plan for plan in plans if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))]
+        likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
+        plan = likely or (fitting[0] if fitting and (begun or not first) else None)
+        if plan is None:
+            if not first or begun:
+                raise _Stop
+            self._gap("empty", ARGUMENTS_LEVEL)
+            self._fixed("}", _none_filled(plans))
+            self._after_arguments()
+            return
+        self._gap("open" if first else "comma", ARGUMENTS_LEVEL)
+        key = json.dumps(plan.name, ensure_ascii=self._style.ascii_only)
+        self._emit("key", key, plan.source, plan.filled if first else FIXED)
+        self._written.append(plan.name)
+        self._fixed(":")
+        self._value_of(ARGUMENTS_LEVEL, plan.name)
+
+    def _plans(self) -> list[SlotPlan]:
+        return self._expectation.slots(self._name, self._written, self._call)
+
+    def _slot_value(self, slot: str) -> None:
+        if slot not in self._written:
+            self._written.append(slot)
+        taken = [raw.strip('"') for _, raw in self._cursor.call.arguments] if self._cursor.inside else []
+        guesses = self._expectation.values(self._name, slot, taken, self._call)
+        guess = self._first_fit(guesses, lambda text: True)
+        if guess is not None:
+            self._emit("value", rendered(guess, self._style), guess.source, guess.confidence)
+        elif not self._skip:
+            self._open_value(slot)
+        else:
+            self._graft()
+        self._after(ARGUMENTS_LEVEL)
+
+    def _open_value(self, slot: str) -> None:
+        function = self._expectation.spec.catalog.function(self._name)
+        known = function.slot(slot) if function else None
+        if known is not None and set(known.types) == {"string"}:
+            self._emit("value", '"', "schema", 0.97)
+        raise _Stop
+
+    def _graft(self) -> None:
+        begun = self._skip
+        if LITERAL.fullmatch(begun):
+            self._skip = ""
+            self._joint *= 0.6
+            return
+        start = _open_string(begun)
+        if start is None:
+            raise _Stop
+        self._skip = ""
+        text = begun[start + 1 :]
+        guess = self._expectation.copy(_unescape(text)) if text else None
+        if guess is not None:
+            rest = json.dumps(guess.value, ensure_ascii=self._style.ascii_only)[1:-1]
+            self._emit("value", rest, "copy", guess.confidence)
+            self._emit("value", '"', "copy", 0.7)
+        elif text:
+            self._emit("value", '"', "copy", 0.2)
+        else:
+            raise _Stop
+        if start:
+            raise _Stop
+
+    def _after(self, level: int) -> None:
+        if level == CALL_LEVEL:
+            self._after_member()
+            return
+        plans = self._plans()
+        following = next((plan for plan in plans if plan.filled >= 0.5), None)
+        if following is not None and not self._skip:
+            self._fixed(",", following.filled)
+            self._keys(ARGUMENTS_LEVEL, first=False)
+            return
+        self._gap("close", ARGUMENTS_LEVEL)
+        self._fixed("}", _none_filled(plans) if not self._skip else FIXED)
+        self._after_arguments()
+
+    def _after_arguments(self) -> None:
+        if self._format.bare:
+            self._call += 1
+            self._after_call()
+        else:
+            self._after_member()
+
+    def _after_member(self) -> None:
+        if not (self._named and self._argued) and not self._skip:
+            self._fixed(",")
+            self._keys(CALL_LEVEL, first=False)
+            return
+        self._gap("close", CALL_LEVEL)
+        self._emit("end", "}", "schema", FIXED)
+        self._call += 1
+        self._after_call()
+
+
+def _none_filled(plans: list[SlotPlan]) -> float:
+    out = FIXED
+    for plan in plans:
+        out *= 1 - min(plan.filled, 0.9)
+    return max(out, 0.1)
+
+
+def _open_string(raw: str) -> int | None:
+    """Index of the quote that opens the string in which `raw` ends, or None."""
+    start: int | None = None
+    escaped = False
+    for index, char in enumerate(raw):
+        if escaped:
+            escaped = False
+        elif char == "\\" and start is not None:
+            escaped = True
+        elif char == '"':
+            start = index if start is None else None
+    return None if escaped else start
+
+
+def _unescape(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text

@@ -1,0 +1,214 @@
+"""One request's drafter: committed tokens and a hint go in, the next draft comes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Protocol
+
+from ooospec_agents.drafting.budget import Budget
+from ooospec_agents.drafting.continuation import Continuation, Piece
+from ooospec_agents.drafting.cursor import Cursor
+from ooospec_agents.drafting.expectation import Expectation
+from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.formats import FORMATS
+from ooospec_agents.hint import Hint
+
+MAX_SOURCES = 2048
+MAX_TIMELINE = 256
+TAIL = 6
+"""Committed tokens that are encoded again together with the continuation, so that its first token is the target's."""
+
+
+class TokenCodec(Protocol):
+    """The target's tokenizer: text to ids without added specials, ids to text with specials kept."""
+
+    vocab_size: int
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of token ids."""
+        ...
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Draft tokens, and the source of each."""
+
+    tokens: list[int] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+
+class Drafter:
+    """Drafts one request.
+
+    Args:
+        spec: The request.
+        codec: The target's tokenizer.
+        stores: What was learned from earlier requests; this one is added to it when it ends.
+        lora: Name of the LoRA that answers, or "".
+        stop_ids: Token ids that end this request's output; the first is drafted after a call.
+        budget: How long a draft may be.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        spec: RequestSpec,
+        codec: TokenCodec,
+        stores: Stores,
+        *,
+        lora: str = "",
+        stop_ids: Sequence[int] = (),
+        budget: Budget | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.spec = spec
+        self._codec = codec
+        self._stop_ids = tuple(stop_ids)
+        self._budget = budget or Budget()
+        self._clock = clock
+        self._started = clock()
+        self._format = FORMATS.get(spec.wire_format, FORMATS["json"])
+        key = (spec.tenant, spec.scope, spec.method, lora, spec.wire_format)
+        self._memory = stores.memory(key, self._format.profile)
+        self._cursor = Cursor(self._memory.style.copy(), bare=self._format.bare, named=spec.named)
+        self._expectation = Expectation(spec, self._memory)
+        self._ids: list[int] = []
+        self._decoded_from = self._decoded_to = 0
+        self._judged = 0
+        self._last = Draft()
+        self._ended = self._finished = False
+        self._drafted: Counter[str] = Counter()
+        self._accepted: Counter[str] = Counter()
+        self._token_sources: list[str] = []
+        self._timeline: list[list[float]] = []
+        self._steps = 0
+        self._hint_at: int | None = None
+        self._hint_after: float | None = None
+
+    def commit(self, token_ids: Sequence[int]) -> None:
+        """Take newly committed output tokens, in order."""
+        new = list(token_ids)
+        if not new:
+            return
+        accepted = self._score(new)
+        self._steps += 1
+        self._ids += new
+        if len(self._timeline) < MAX_TIMELINE:
+            elapsed = round((self._clock() - self._started) * 1e3, 1)
+            self._timeline.append([elapsed, len(self._ids), len(self._last.tokens), accepted])
+        self._last = Draft()
+        if not self._ended:
+            self._decode(new)
+            self._judge()
+
+    def offer(self, hint: Hint, now: float) -> None:
+        """Take a hint that arrived at `now` (monotonic seconds). Methods other than "ooospec" ignore it."""
+        if self.spec.method != "ooospec" or self._ended:
+            return
+        self._expectation.offer(hint)
+        if self._hint_at is None:
+            self._hint_at = len(self._ids)
+            self._hint_after = round((now - self._started) * 1e3, 1)
+
+    def draft(self, limit: int) -> Draft:
+        """The next draft, at most `limit` tokens; empty where nothing is expected."""
+        if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling"):
+            return Draft()
+        pieces = Continuation(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
+        self._last = self._tokens(pieces, limit) if pieces else Draft()
+        self._drafted.update(self._last.sources)
+        return self._last
+
+    def finish(self) -> None:
+        """The request has ended: learn from it, once."""
+        if self._finished:
+            return
+        self._finished = True
+        if self.spec.method not in ("off", "ceiling"):
+            self._memory.learn(self._cursor, self._ended)
+
+    def report(self) -> dict[str, Any]:
+        """What was drafted and accepted, as JSON-able data."""
+        return {
+            "id": self.spec.id,
+            "method": self.spec.method,
+            "wire_format": self.spec.wire_format,
+            "steps": self._steps,
+            "tokens": len(self._ids),
+            "drafted": dict(self._drafted),
+            "accepted": dict(self._accepted),
+            "hint": {
+                "arrived": self._hint_at is not None,
+                "at_token": self._hint_at,
+                "used": self._drafted["hint"] > 0,
+                "after_ms": self._hint_after,
+            },
+            "timeline": self._timeline,
+            "token_sources": self._token_sources,
+        }
+
+    def _score(self, new: list[int]) -> int:
+        accepted = 0
+        for token, expected in zip(new[:-1], self._last.tokens, strict=False):
+            if token != expected:
+                break
+            accepted += 1
+        sources = self._last.sources[:accepted]
+        self._accepted.update(sources)
+        if len(self._token_sources) < MAX_SOURCES:
+            self._token_sources += sources + ["target"] * (len(new) - accepted)
+        return accepted
+
+    def _decode(self, new: list[int]) -> None:
+        stop = next((index for index, token in enumerate(new) if token in self._stop_ids), None)
+        if stop is not None:
+            self._ended = True
+            del self._ids[len(self._ids) - len(new) + stop + 1 :]
+        end = len(self._ids) - (stop is not None)
+        known = self._codec.decode(self._ids[self._decoded_from : self._decoded_to])
+        text = self._codec.decode(self._ids[self._decoded_from : end])
+        if len(text) > len(known) and (not text.endswith("\ufffd") or self._ended):
+            self._cursor.feed(text[len(known) :])
+            self._decoded_from, self._decoded_to = self._decoded_to, end
+
+    def _judge(self) -> None:
+        segments = self._cursor.segments
+        for segment in segments[self._judged :]:
+            call = segment.call
+            if segment.kind in ("name", "value") and call < len(self._cursor.calls):
+                self._expectation.judge(call, self._cursor.calls[call].name, segment.slot, segment.text, self._cursor.style)
+        self._judged = len(segments)
+
+    def _tokens(self, pieces: Sequence[Piece], limit: int) -> Draft:
+        text = "".join(piece.text for piece in pieces)
+        tokens = self._encode(text) if text else []
+        sources: list[str] = []
+        bounds = iter(pieces)
+        piece = next(bounds)
+        end = len(piece.text)
+        at = 0
+        for token in tokens:
+            while at >= end and (following := next(bounds, None)) is not None:
+                piece = following
+                end += len(piece.text)
+            sources.append(piece.source)
+            at += len(self._codec.decode([token]))
+        if pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids):
+            tokens = [*tokens, self._stop_ids[0]]
+            sources.append(pieces[-1].source)
+        return Draft(tokens[:limit], sources[:limit])
+
+    def _encode(self, text: str) -> list[int]:
+        if self._decoded_to != len(self._ids):
+            return []  # the last token ends inside a character: nothing can be appended to it as text
+        tail = self._ids[-TAIL:]
+        joined = self._codec.encode(self._codec.decode(tail) + text)
+        return joined[len(tail) :] if joined[: len(tail)] == tail else self._codec.encode(text)

@@ -1,0 +1,185 @@
+"""What all sources together expect of one request: names, slots and values, each with a confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ooospec_agents.catalog import Function
+from ooospec_agents.drafting.memory import Memory
+from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.copying import copy_rest
+from ooospec_agents.drafting.sources.lexical import Spans, rank_functions
+from ooospec_agents.drafting.sources.schema import schema_guesses
+from ooospec_agents.formats.style import Style
+from ooospec_agents.hint import CallHint, Hint
+
+CALL_PRIOR = 0.7
+"""Probability of a call where tools are bound and nothing is known of the target."""
+OPTIONAL_PRIOR = {True: 0.9, False: 0.6}
+"""Share of optional slots that a target fills, by whether a call is required of it, before any was seen."""
+TOOLSPEC_COPY = 15
+"""Characters that must agree before ToolSpec's n-gram search of five tokens finds a continuation."""
+
+
+@dataclass(frozen=True)
+class SlotPlan:
+    """A slot that may be written next, and the probability that it is written at all."""
+
+    name: str
+    filled: float
+    source: str
+
+
+class Expectation:
+    """One request's expectations. Answers are cached until a new hint arrives.
+
+    Args:
+        spec: The request.
+        memory: What earlier calls taught.
+    """
+
+    def __init__(self, spec: RequestSpec, memory: Memory) -> None:
+        self.spec = spec
+        self.memory = memory
+        self.hint: Hint | None = None
+        self._guessing = spec.method in ("lexical", "ooospec")
+        self._spans = Spans(spec.conversation)
+        self._values: dict[tuple[int, str, str], list[Guess]] = {}
+        self._names: dict[int, list[Guess]] = {}
+        self._lexical_names: list[Guess] | None = None
+
+    def offer(self, hint: Hint) -> None:
+        """Take a hint into account from now on."""
+        self.hint = hint
+        self._values.clear()
+        self._names.clear()
+
+    def call_probability(self) -> float:
+        """Probability that the output is a call at all."""
+        if self.spec.required:
+            return 0.99
+        memory = self.memory
+        seen = (memory.called + CALL_PRIOR * 2) / (memory.answers + 2)
+        if self.hint is not None and (self.hint.calls or self.hint.no_call):
+            return min(seen, 1 - self.hint.no_call) if self.hint.no_call > 0.5 else max(seen, 0.8)
+        return seen
+
+    def names(self, call: int) -> list[Guess]:
+        """Functions that the `call`-th call may name, likeliest first."""
+        if call not in self._names:
+            self._names[call] = self._find_names(call)
+        return self._names[call]
+
+    def slots(self, name: str, written: Sequence[str], call: int) -> list[SlotPlan]:
+        """Slots of a function that are still to be written, in the order expected."""
+        function = self.spec.catalog.function(name)
+        if function is None:
+            return []
+        order = [slot for slot in self.memory.order(name) if function.slot(slot)]
+        order += [slot.name for slot in function.slots if slot.name not in order]
+        hinted = self._hinted(name, call)
+        return [self._slot_plan(function, slot, hinted) for slot in order if slot not in written]
+
+    def values(self, name: str, slot: str, taken: Sequence[Any], call: int) -> list[Guess]:
+        """Values of a slot, likeliest first."""
+        key = (call, name, slot)
+        if key not in self._values:
+            self._values[key] = self._find_values(name, slot, taken, call)
+        return self._values[key]
+
+    def copy(self, begun: str) -> Guess | None:
+        """The rest of a string that the target has begun, copied from the conversation."""
+        shortest = 2 if self._guessing else TOOLSPEC_COPY
+        return copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None
+
+    def more(self, done: int) -> float:
+        """Probability that another call follows `done` finished ones."""
+        if not self.spec.parallel or self.spec.named:
+            return 0.01
+        if self.hint is not None and self.hint.calls:
+            return self.hint.calls[done].confidence if done < len(self.hint.calls) else 0.05
+        return 0.1
+
+    def judge(self, call: int, name: str, slot: str, raw: str, style: Style) -> None:
+        """Tell the sources whether they were right about a value (or, with an empty slot, about the name)."""
+        guesses = self._values.get((call, name, slot), []) if slot else self._names.get(call, [])
+        kind = "value" if slot else "name"
+        judged: set[str] = set()
+        for guess in guesses:
+            if guess.source not in judged:
+                judged.add(guess.source)
+                right = (guess.value == name) if not slot else rendered(guess, style) == raw
+                self.memory.judge(guess.source, kind, guess.confidence, right)
+
+    def _find_names(self, call: int) -> list[Guess]:
+        if self.spec.named:
+            return [Guess(self.spec.named, 0.99, "schema")]
+        functions = self.spec.catalog.functions
+        found: list[Guess] = []
+        if self.hint is not None and call < len(self.hint.calls):
+            hinted = self.hint.calls[call]
+            found.append(Guess(hinted.name, hinted.confidence, "hint"))
+        if self._guessing:
+            if self._lexical_names is None:
+                self._lexical_names = rank_functions(self.spec.catalog, self.spec.conversation)
+            found += self._lexical_names
+        else:
+            earlier = [name for name in self.memory.names() if self.spec.catalog.function(name)]
+            found += [Guess(name, 0.6 / (1 + rank), "history") for rank, name in enumerate(earlier[:4])]
+            found += [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
+        return self._ranked(found, "name")
+
+    def _find_values(self, name: str, slot: str, taken: Sequence[Any], call: int) -> list[Guess]:
+        function = self.spec.catalog.function(name)
+        known = function.slot(slot) if function else None
+        found: list[Guess] = []
+        hinted = self._hinted(name, call)
+        if hinted is not None and slot in hinted.slots and not hinted.slots[slot].absent:
+            found.append(Guess(hinted.slots[slot].value, hinted.slots[slot].confidence, "hint"))
+        found += self.memory.values(name, slot)
+        if known is not None:
+            if self._guessing:
+                found += self._spans.guesses(known, taken)
+            found += schema_guesses(known)
+        return self._ranked(found, "value")
+
+    def _ranked(self, found: list[Guess], kind: str) -> list[Guess]:
+        best: dict[str, Guess] = {}
+        for guess in found:
+            trusted = Guess(guess.value, self.memory.trusted(guess.source, kind, guess.confidence), guess.source)
+            key = repr(guess.value)
+            if key not in best or best[key].confidence < trusted.confidence:
+                best[key] = trusted
+        return sorted(best.values(), key=lambda guess: -guess.confidence)
+
+    def _hinted(self, name: str, call: int) -> CallHint | None:
+        if self.hint is None:
+            return None
+        calls = self.hint.calls
+        if call < len(calls) and calls[call].name == name:
+            return calls[call]
+        return next((item for item in (*self.hint.alternatives, *calls) if item.name == name), None)
+
+    def _slot_plan(self, function: Function, slot: str, hinted: CallHint | None) -> SlotPlan:
+        known = function.slot(slot)
+        habit = self.memory.filled(function.name, slot)
+        if known is not None and known.required:
+            return SlotPlan(slot, 0.97, "schema")
+        if hinted is not None and slot in hinted.slots:
+            said = hinted.slots[slot]
+            filled = 1 - said.confidence if said.absent else max(said.confidence, 0.8)
+            return SlotPlan(slot, (filled + habit) / 2 if habit is not None else filled, "hint")
+        if habit is not None:
+            return SlotPlan(slot, habit, "history")
+        return SlotPlan(slot, OPTIONAL_PRIOR[self.spec.required], "schema")
+
+
+def rendered(guess: Guess, style: Style) -> str:
+    """A guess as the target would write it, or "" where it is no JSON."""
+    try:
+        return style.render(guess.value)
+    except ValueError:
+        return ""

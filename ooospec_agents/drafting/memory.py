@@ -1,0 +1,136 @@
+"""What is learned from finished calls: history, habits, trust. Bounded, and kept apart by tenant, LoRA, method and format."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+from ooospec_agents.drafting.cursor import Cursor, ReadCall
+from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.formats.style import Profile, Style
+
+MAX_FUNCTIONS = 256
+MAX_CALLS_PER_FUNCTION = 16
+MAX_VALUE_CHARS = 512
+MAX_OPENINGS = 16
+MAX_TRUSTED = 1024
+
+PRIOR_WEIGHT = 4.0
+"""Observations that a source's own confidence counts for before its record outweighs it."""
+
+
+class Memory:
+    """What one tenant's calls in one wire format have taught."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.style = Style(profile)
+        self.openings: Counter[str] = Counter()
+        self.endings: Counter[str] = Counter()
+        self.answers = 0
+        self.called = 0
+        self._calls: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
+        self._orders: dict[str, tuple[str, ...]] = {}
+        self._names: deque[str] = deque(maxlen=64)
+        self._trust: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+
+    def learn(self, cursor: Cursor, ended: bool) -> None:
+        """Learn from a finished request's text. `ended`: the target stopped by itself."""
+        self.answers += 1
+        done = [call for call in cursor.calls if call.complete and call.name]
+        if not done:
+            return
+        self.called += 1
+        self.style = cursor.style.copy()
+        if len(self.openings) < MAX_OPENINGS or cursor.first_opening in self.openings:
+            self.openings[cursor.first_opening] += 1
+        if ended and not cursor.inside and len(cursor.partial) < 64 and (
+            len(self.endings) < MAX_OPENINGS or cursor.partial in self.endings
+        ):
+            self.endings[cursor.partial] += 1
+        for call in done:
+            self._keep(call)
+
+    def _keep(self, call: ReadCall) -> None:
+        values = {slot: value for slot, value in call.values().items() if len(repr(value)) <= MAX_VALUE_CHARS}
+        kept = self._calls.setdefault(call.name, deque(maxlen=MAX_CALLS_PER_FUNCTION))
+        kept.append(values)
+        self._calls.move_to_end(call.name)
+        self._orders[call.name] = tuple(slot for slot, _ in call.arguments[:128])
+        self._names.append(call.name)
+        while len(self._calls) > MAX_FUNCTIONS:
+            name, _ = self._calls.popitem(last=False)
+            self._orders.pop(name, None)
+
+    def order(self, name: str) -> tuple[str, ...]:
+        """The slots of the latest call of a function, in the order written."""
+        return self._orders.get(name, ())
+
+    def filled(self, name: str, slot: str) -> float | None:
+        """Share of a function's earlier calls that filled a slot, or None before the first call."""
+        calls = self._calls.get(name)
+        return (sum(slot in call for call in calls) + 0.5) / (len(calls) + 1.0) if calls else None
+
+    def names(self) -> list[str]:
+        """Functions called before, the commonest of late first."""
+        return [name for name, _ in Counter(self._names).most_common()]
+
+    def values(self, name: str, slot: str) -> list[Guess]:
+        """Values that a slot had in earlier calls of the function, likeliest first."""
+        calls = self._calls.get(name)
+        if not calls:
+            return []
+        seen: dict[str, tuple[float, Any]] = {}
+        for age, call in enumerate(reversed(calls)):
+            if slot in call:
+                key = repr(call[slot])
+                weight = seen[key][0] if key in seen else 0.0
+                seen[key] = (weight + 1.0 / (1 + 0.5 * age), call[slot])
+        total = sum(weight for weight, _ in seen.values()) + 1.0
+        ranked = sorted(seen.values(), key=lambda item: -item[0])[:4]
+        return [Guess(value, weight / total, "history") for weight, value in ranked]
+
+    def trusted(self, source: str, kind: str, confidence: float) -> float:
+        """A source's confidence, corrected by how often it was right for this kind of segment."""
+        record = self._trust.get((source, kind))
+        if record is None:
+            return confidence
+        right, expected, count = record
+        ratio = (right + PRIOR_WEIGHT * 0.5) / (expected + PRIOR_WEIGHT * 0.5)
+        share = count / (count + PRIOR_WEIGHT)
+        return min(max(confidence * (1 - share + share * ratio), 0.01), 0.995)
+
+    def judge(self, source: str, kind: str, confidence: float, right: bool) -> None:
+        """Record whether a source's guess of a segment was what the target wrote."""
+        record = self._trust.setdefault((source, kind), [0.0, 0.0, 0.0])
+        for index, value in enumerate((float(right), confidence, 1.0)):
+            record[index] = record[index] * 0.98 + value
+        while len(self._trust) > MAX_TRUSTED:
+            self._trust.popitem(last=False)
+
+
+class Stores:
+    """All memories of one worker, the least recently used dropped first.
+
+    Args:
+        max_entries: Most memories kept.
+    """
+
+    def __init__(self, max_entries: int = 256) -> None:
+        self._max_entries = max_entries
+        self._memories: OrderedDict[tuple[str, ...], Memory] = OrderedDict()
+
+    def memory(self, key: Iterable[str], profile: Profile) -> Memory:
+        """The memory kept under a key; a new one knows only the format's layout."""
+        key = tuple(key)
+        found = self._memories.get(key)
+        if found is None:
+            found = self._memories[key] = Memory(profile)
+            while len(self._memories) > self._max_entries:
+                self._memories.popitem(last=False)
+        self._memories.move_to_end(key)
+        return found
+
+    def __len__(self) -> int:
+        """Memories kept now."""
+        return len(self._memories)

@@ -1,0 +1,63 @@
+"""Copying: a string value that the target has begun, finished from the conversation or from the schema's text."""
+
+from __future__ import annotations
+
+import re
+
+from ooospec_agents.drafting.sources import Guess
+
+STOP = re.compile(r"[\n\"]|[.!?,;:](?=\s|$)|\s[({]")
+WORD = re.compile(r"(\s*)(\S+)")
+MAX_COPY = 160
+LONG_MATCH = 12
+
+
+def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
+    """How a string that begins with `begun` goes on in `text`.
+
+    The longest end of `begun` that occurs there is looked for, the latest occurrence first; the whole of a short `begun`
+    must stand at the start of a word.
+
+    Args:
+        begun: What the target has written of the string, unescaped.
+        text: Where to look: the conversation, newest last.
+        shortest: Fewest characters that must agree.
+
+    Returns:
+        A guess whose value is the rest (never empty), or None.
+    """
+    tail = begun[-64:]
+    starts = [0, *(match.end() for match in re.finditer(r"\s", tail))]
+    for start in starts:
+        piece = tail[start:]
+        if len(piece) < shortest:
+            break
+        at = _last_word_start(text, piece)
+        if at < 0:
+            continue
+        rest = _rest(text[at + len(piece) : at + len(piece) + MAX_COPY], long=begun.count(" ") >= 2)
+        if rest:
+            whole = start == 0 and len(begun) <= 64
+            sure = 0.45 + 0.35 * min(len(piece) / LONG_MATCH, 1.0)
+            return Guess(rest, sure if whole else sure * 0.8, "copy")
+    return None
+
+
+def _last_word_start(text: str, piece: str) -> int:
+    at = text.rfind(piece)
+    while at > 0 and text[at - 1].isalnum() and piece[0].isalnum():
+        at = text.rfind(piece, 0, at)
+    return at
+
+
+def _rest(following: str, long: bool) -> str:
+    """The rest of the word, then further words: names and numbers always, any word once a phrase is under way."""
+    stop = STOP.search(following)
+    clause = following[: stop.start()] if stop else following
+    out = ""
+    for match in WORD.finditer(clause):
+        space, word = match.groups()
+        if space and not (long or word[:1].isupper() or word[:1].isdigit()):
+            break
+        out += space + word
+    return out

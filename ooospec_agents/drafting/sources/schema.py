@@ -1,0 +1,40 @@
+"""What the schema itself says of a slot: its constant, options, default and examples."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ooospec_agents.catalog import Slot
+from ooospec_agents.drafting.sources import Guess
+
+EXAMPLE = re.compile(r"(?:e\.g\.?,?|for example,?|such as|example:|like)\s*[:,]?\s*(?:'([^']{1,60})'|\"([^\"]{1,60})\"|([\w.+-]+))", re.I)
+MAX_OPTIONS = 8
+
+
+def schema_guesses(slot: Slot) -> list[Guess]:
+    """Values that the schema names, likeliest first."""
+    out: list[Guess] = []
+    if len(slot.options) == 1:
+        return [Guess(slot.options[0], 0.95, "schema")]
+    if slot.has_default and slot.default is not None:
+        out.append(Guess(slot.default, 0.5, "schema"))
+    if slot.options:
+        out += [Guess(option, 0.5 / len(slot.options), "schema") for option in slot.options[:MAX_OPTIONS]]
+    elif "boolean" in slot.types:
+        out += [Guess(True, 0.5, "schema"), Guess(False, 0.3, "schema")]
+    else:
+        out += [Guess(value, 0.15, "schema") for value in _examples(slot)]
+    return out
+
+
+def _examples(slot: Slot) -> list[Any]:
+    named = slot.schema.get("examples")
+    found = list(named[:2]) if isinstance(named, list) else []
+    for match in EXAMPLE.finditer(slot.description[:400]):
+        text = next(part for part in match.groups() if part)
+        if "string" in slot.types or not slot.types:
+            found.append(text)
+        elif "integer" in slot.types and text.lstrip("-").isdigit():
+            found.append(int(text))
+    return found[:3]
