@@ -64,11 +64,12 @@ class WireFormat:
 
     def _call(self, index: int, name: str, arguments: Mapping[str, Any], style: Style) -> list[Segment]:
         out: list[Segment] = []
+        before = "{"
         if not self.bare:
             head = "{" + style.gap("open", 1) + '"name":' + style.gap("colon", 1)
-            middle = "," + style.gap("comma", 1) + f'"{self.arguments_key}":' + style.gap("colon", 1)
-            out = [Segment("fixed", head, index), Segment("name", quote(name, style), index), Segment("fixed", middle, index)]
-        before = "{" + (style.gap("open", 2) if arguments else style.gap("empty", 2))
+            out = [Segment("fixed", head, index), Segment("name", quote(name, style), index)]
+            before = "," + style.gap("comma", 1) + f'"{self.arguments_key}":' + style.gap("colon", 1) + "{"
+        before += style.gap("open", 2) if arguments else style.gap("empty", 2)
         for slot, value in arguments.items():
             out.append(Segment("fixed", before, index))
             out.append(Segment("key", quote(slot, style), index, slot))
