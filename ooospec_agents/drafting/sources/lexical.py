@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,11 +46,7 @@ def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
     if count == 1:
         return [Guess(catalog.functions[0].name, 0.97, "lexical")]
     asked = _weights(conversation)
-    vocabularies = [_vocabulary(function) for function in catalog.functions]
-    frequency: dict[str, int] = {}
-    for vocabulary in vocabularies:
-        for word in vocabulary:
-            frequency[word] = frequency.get(word, 0) + 1
+    vocabularies, frequency = _vocabularies(catalog)
     scores = []
     for vocabulary in vocabularies:
         shared = sum(
@@ -78,7 +75,23 @@ def _weights(conversation: str) -> dict[str, float]:
     return out
 
 
-@lru_cache(maxsize=1024)
+_known: OrderedDict[str, tuple[list[dict[str, float]], Counter[str]]] = OrderedDict()
+MAX_CATALOGS = 256
+
+
+def _vocabularies(catalog: Catalog) -> tuple[list[dict[str, float]], Counter[str]]:
+    """Each function's words with their weights, and in how many functions a word occurs; kept by catalog id."""
+    found = _known.get(catalog.id) if catalog.id else None
+    if found is None:
+        vocabularies = [_vocabulary(function) for function in catalog.functions]
+        found = vocabularies, Counter(word for vocabulary in vocabularies for word in vocabulary)
+        if catalog.id:
+            _known[catalog.id] = found
+            while len(_known) > MAX_CATALOGS:
+                _known.popitem(last=False)
+    return found
+
+
 def _vocabulary(function: Function) -> dict[str, float]:
     out: dict[str, float] = {}
     for slot in function.slots:
