@@ -50,15 +50,15 @@ def resolve(name: str, cache_dir: Path | None = None) -> Path:
     cache = cache_dir or default_cache()
     if packaged is not None and (cache / packaged.folder).is_dir():
         return cache / packaged.folder
-    from_hub = _from_hub(packaged.name if packaged else name)
-    if from_hub is not None:
-        return from_hub
-    if packaged is None:
-        known = ", ".join(repr(model.short_name) for model in PACKAGED)
-        raise WeightsError(
-            f"Model {name!r} is not a local folder, the hub does not have it or cannot be reached, and there "
-            f"is no packaged copy of it. Pass a folder, or one of {known}."
-        )
+    try:
+        return _from_hub(packaged.name if packaged else name)
+    except NotOnHub as miss:
+        if packaged is None:
+            known = ", ".join(repr(model.short_name) for model in PACKAGED)
+            raise WeightsError(
+                f"Model {name!r} is no local folder, and {miss}. Pass a folder, or one of the models that "
+                f"have a packaged copy: {known}."
+            ) from miss
     return _from_packages(packaged, cache)
 
 
@@ -68,10 +68,14 @@ def default_cache() -> Path:
     return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("ooospec-agents") / "weights"
 
 
-def _from_hub(repo: str) -> Path | None:
-    """A snapshot from the hub's cache or the hub; None where neither has it."""
+class NotOnHub(Exception):
+    """The hub does not have a model, or cannot be asked; the message says which."""
+
+
+def _from_hub(repo: str) -> Path:
+    """A snapshot out of the hub's cache on this machine, or from the hub."""
     if importlib.util.find_spec("huggingface_hub") is None:
-        return None
+        raise NotOnHub("huggingface_hub is not installed")
     import huggingface_hub
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -84,13 +88,15 @@ def _from_hub(repo: str) -> Path | None:
     except LocalEntryNotFoundError:
         pass
     except HFValidationError as error:
-        raise WeightsError(f"{repo!r} is neither a folder nor a name that a hub could have.") from error
-    if constants.HF_HUB_OFFLINE or not _reachable(constants.ENDPOINT):
-        return None
+        raise NotOnHub("it is no name that a hub could have either") from error
+    if constants.HF_HUB_OFFLINE:
+        raise NotOnHub("HF_HUB_OFFLINE forbids asking the hub")
+    if not _reachable(constants.ENDPOINT):
+        raise NotOnHub(f"the hub did not answer within {HUB_TIMEOUT_S:.0f} s")
     try:
         return Path(huggingface_hub.snapshot_download(repo, allow_patterns=_MODEL_FILES))
-    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError):
-        return None
+    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError) as error:
+        raise NotOnHub(f"the hub said {str(error).splitlines()[0]!r}") from error
 
 
 def _reachable(url: str) -> bool:
