@@ -1,0 +1,99 @@
+"""The join: a wave's answers become one hint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ooospec_agents.catalog import Catalog, Slot
+from ooospec_agents.hint import CallHint, Hint, SlotHint
+from ooospec_agents.sidecar.answers import read_answer
+from ooospec_agents.sidecar.backend import Completion
+from ooospec_agents.sidecar.prompts import NO_CALL
+
+MAX_TOKENS = 32
+"""New tokens of one answer, at most."""
+MAX_ALTERNATIVES = 16
+"""Functions beside the expected one for which a hint brings guesses."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The function question's answer: a probability for each function's index, and for no call."""
+
+    functions: Mapping[int, float] = field(default_factory=dict)
+    no_call: float = 0.0
+
+    def likely(self, least: float, most: int) -> list[int]:
+        """Indexes of the likeliest functions, best first: at most `most`, of probability `least` or above.
+
+        The best one is there even where it is less likely.
+        """
+        ranked = sorted(self.functions, key=lambda index: -self.functions[index])
+        return ranked[:1] + [index for index in ranked[1:most] if self.functions[index] >= least]
+
+
+def read_choice(completion: Completion, indexes: Iterable[int], no_call_allowed: bool) -> Choice:
+    """The probabilities of the functions, read off the answer and the likeliest tokens beside it."""
+    functions = {index: _probability(completion, f" {index}") for index in indexes}
+    return Choice(functions, _probability(completion, f" {NO_CALL}") if no_call_allowed else 0.0)
+
+
+def _probability(completion: Completion, answer: str) -> float:
+    """Probability of another answer than the one given: along the given tokens, then off at a likely one."""
+    if not completion.tokens or not completion.top:
+        given = completion.text.strip() == answer.strip()
+        return completion.probability if given else 0.0
+    logprob, done = 0.0, ""
+    for token, own, top in zip(completion.tokens, completion.token_logprobs, completion.top, strict=False):
+        if done == answer:
+            # " 1" is over here, unless " 12" was meant.
+            goes_on = token[:1].isalnum()
+            return math.exp(logprob) * (1 - math.exp(min(own, 0.0)) if goes_on else math.exp(min(own, 0.0)))
+        if token and answer.startswith(done + token):
+            logprob, done = logprob + own, done + token
+            continue
+        others = [other for other in top if other.strip() and answer.startswith(done + other)]
+        best = max(others, key=len, default=None)
+        if best is None:
+            return 0.0
+        # After a "1" beside the given answer, nothing is known of what follows: 1, 10 and 11 share it.
+        share = 1.0 if done + best == answer else 0.1
+        return share * math.exp(min(logprob + top[best], 0.0))
+    return math.exp(min(logprob, 0.0)) if done == answer else 0.0
+
+
+def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Completion]) -> Hint:
+    """One hint of all answers.
+
+    Args:
+        catalog: The functions asked about.
+        choice: Which of them is called.
+        answers: The slots' completions by function index and slot name.
+    """
+    calls: dict[int, CallHint] = {}
+    for index in choice.likely(0.0, len(choice.functions)):
+        function = catalog.functions[index]
+        slots = {}
+        for slot in function.slots:
+            completion = answers.get((index, slot.name))
+            if completion is not None and (read := _slot_hint(completion, slot)) is not None:
+                slots[slot.name] = read
+        confidence = choice.functions[index]
+        if confidence > 0.0 or slots:
+            calls[index] = CallHint(name=function.name, confidence=confidence, slots=slots)
+    best = next(iter(calls), None)
+    expected = best is not None and 0.0 < choice.functions[best] >= choice.no_call
+    first = (calls.pop(best),) if best is not None and expected else ()
+    others = tuple(calls.values())[:MAX_ALTERNATIVES]
+    return Hint(calls=first, alternatives=others, no_call=min(choice.no_call, 1.0), source="sidecar")
+
+
+def _slot_hint(completion: Completion, slot: Slot) -> SlotHint | None:
+    read = read_answer(completion.text, slot)
+    if read is None:
+        return None
+    # An answer that was cut off can be right up to there only.
+    whole = len(completion.token_logprobs) < MAX_TOKENS
+    return read.model_copy(update={"confidence": completion.probability * (1.0 if whole else 0.5)})
