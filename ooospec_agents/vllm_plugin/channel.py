@@ -27,6 +27,7 @@ from zmq.sugar.context import Context
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin.messages import (
+    LOGGER,
     MAX_MESSAGE_BYTES,
     SENDER_CATALOGS,
     CatalogStore,
@@ -55,7 +56,7 @@ MAX_REPORTS = 1024
 MAX_REPLY_ADDRESSES = 64
 """API processes that a worker talks to."""
 
-logger = logging.getLogger("ooospec_agents.vllm_plugin")
+logger = logging.getLogger(LOGGER)
 
 
 class ChannelError(RuntimeError):
@@ -100,7 +101,7 @@ def worker_address(dp_rank: int) -> str:
 def _address(name: str) -> str:
     path = socket_dir() / name
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        msg = f"{SOCKET_DIR_VARIABLE}={str(path.parent)!r} is too long for a socket: at most {MAX_PATH_BYTES} bytes"
+        msg = f"{SOCKET_DIR_VARIABLE}: {str(path)!r} is longer than the {MAX_PATH_BYTES} bytes of a socket"
         raise ChannelError(msg)
     return f"ipc://{path}"
 

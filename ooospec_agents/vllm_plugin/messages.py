@@ -13,12 +13,19 @@ from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.request import METHODS, RequestSpec
 from ooospec_agents.hint import Hint
 
+LOGGER = "vllm.ooospec"
+"""Our logger in vLLM's processes: below vLLM's own, whose handlers are the only ones there."""
 MAX_MESSAGE_BYTES = 256 * 1024
 """Largest message either side sends or reads: parsing one inside an engine step must stay quick."""
 SENDER_CATALOGS = 32
 """Catalogs that one API process remembers having sent."""
 WORKER_CATALOGS = 512
 """Catalogs that a worker keeps: enough for 16 API processes, so that an id sent alone is always known."""
+
+MAX_TIMELINE = 256
+"""Steps that a report lists."""
+MAX_TOKEN_SOURCES = 2048
+"""Output tokens whose source a report lists."""
 
 
 class MessageError(ValueError):
