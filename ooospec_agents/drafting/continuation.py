@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +18,8 @@ FIXED = 0.985
 """Probability that the target keeps to its layout for one more piece of fixed text."""
 LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 MAX_TEXT = 400
+UNFINISHED = 0.2
+"""Probability that a string of which no source knows more ends after a word."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Continuation:
         self._named = bool(self._name)
         self._argued = bool(cursor.call.arguments_key) if open_call else False
         self._written = [slot for slot, _ in cursor.call.arguments] if open_call else []
+        self._taken = {raw for _, raw in cursor.call.arguments} if open_call else set()
 
     def pieces(self) -> list[Piece]:
         """The expected pieces, in order."""
@@ -193,19 +195,23 @@ class Continuation:
             raise _Stop
 
     def _name_value(self) -> None:
-        guess = self._first_fit(self._expectation.names(self._call), lambda text: True)
+        guess = self._first_fit(self._expectation.names(self._call))
         if guess is None:
             raise _Stop
         self._emit("name", rendered(guess, self._style), guess.source, guess.confidence)
         self._name, self._named = str(guess.value), True
         self._after(CALL_LEVEL)
 
-    def _first_fit(self, guesses: list[Guess], allowed: Callable[[str], bool]) -> Guess | None:
+    def _first_fit(self, guesses: list[Guess]) -> Guess | None:
+        # A span of the conversation seldom fills two slots: one that another slot has taken is the last resort.
+        spare = None
         for guess in guesses:
             text = rendered(guess, self._style)
-            if text and text.startswith(self._skip) and allowed(text):
-                return guess
-        return None
+            if text and text.startswith(self._skip):
+                if guess.source != "lexical" or text not in self._taken:
+                    return guess
+                spare = spare or guess
+        return spare if spare is None else Guess(spare.value, spare.confidence * 0.3, spare.source)
 
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
@@ -233,15 +239,15 @@ class Continuation:
     def _slot_value(self, slot: str) -> None:
         if slot not in self._written:
             self._written.append(slot)
-        taken = [raw.strip('"') for _, raw in self._cursor.call.arguments] if self._cursor.inside else []
-        guesses = self._expectation.values(self._name, slot, taken, self._call)
-        guess = self._first_fit(guesses, lambda text: True)
+        guess = self._first_fit(self._expectation.values(self._name, slot, self._call))
         if guess is not None:
-            self._emit("value", rendered(guess, self._style), guess.source, guess.confidence)
+            text = rendered(guess, self._style)
+            self._taken.add(text)
+            self._emit("value", text, guess.source, guess.confidence)
         elif not self._skip:
             self._open_value(slot)
         else:
-            self._graft()
+            self._graft(slot)
         self._after(ARGUMENTS_LEVEL)
 
     def _open_value(self, slot: str) -> None:
@@ -251,28 +257,28 @@ class Continuation:
             self._emit("value", '"', "schema", 0.97)
         raise _Stop
 
-    def _graft(self) -> None:
-        begun = self._skip
-        if LITERAL.fullmatch(begun):
-            self._skip = ""
+    def _graft(self, slot: str) -> None:
+        """Finish a value that nobody expected: its string from the conversation, its containers by closing them."""
+        begun, self._skip = self._skip, ""
+        string, closers = _open_parts(begun)
+        if string is not None:
+            guess = self._expectation.copy(_unescape(string), self._name, slot) if string else None
+            if guess is not None:
+                rest = json.dumps(guess.value, ensure_ascii=self._style.ascii_only)[1:-1]
+                self._emit("value", rest, guess.source, guess.confidence)
+                self._emit("value", '"', guess.source, 0.7)
+            elif string:
+                self._emit("value", '"', "copy", UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1)
+            else:
+                raise _Stop
+        elif not closers and not LITERAL.fullmatch(begun):
+            raise _Stop
+        elif begun[-1] in ",:[{ \n":
+            raise _Stop
+        elif not closers:
             self._joint *= 0.6
-            return
-        start = _open_string(begun)
-        if start is None:
-            raise _Stop
-        self._skip = ""
-        text = begun[start + 1 :]
-        guess = self._expectation.copy(_unescape(text)) if text else None
-        if guess is not None:
-            rest = json.dumps(guess.value, ensure_ascii=self._style.ascii_only)[1:-1]
-            self._emit("value", rest, "copy", guess.confidence)
-            self._emit("value", '"', "copy", 0.7)
-        elif text:
-            self._emit("value", '"', "copy", 0.2)
-        else:
-            raise _Stop
-        if start:
-            raise _Stop
+        if closers:
+            self._emit("value", closers, "copy", 0.5)
 
     def _after(self, level: int) -> None:
         if level == CALL_LEVEL:
@@ -313,18 +319,26 @@ def _none_filled(plans: list[SlotPlan]) -> float:
     return max(out, 0.1)
 
 
-def _open_string(raw: str) -> int | None:
-    """Index of the quote that opens the string in which `raw` ends, or None."""
+def _open_parts(raw: str) -> tuple[str | None, str]:
+    """The text of the string in which `raw` ends (None outside strings), and the brackets that close its containers."""
+    closers: list[str] = []
     start: int | None = None
     escaped = False
     for index, char in enumerate(raw):
         if escaped:
             escaped = False
-        elif char == "\\" and start is not None:
-            escaped = True
+        elif start is not None:
+            escaped = char == "\\"
+            if char == '"':
+                start = None
         elif char == '"':
-            start = index if start is None else None
-    return None if escaped else start
+            start = index
+        elif char in "[{":
+            closers.append("]" if char == "[" else "}")
+        elif char in "]}" and closers:
+            closers.pop()
+    string = None if start is None else raw[start + 1 :]
+    return string, "".join(reversed(closers))
 
 
 def _unescape(text: str) -> str:

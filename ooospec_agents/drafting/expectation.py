@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ooospec_agents.catalog import Function
 from ooospec_agents.drafting.memory import Memory
@@ -83,17 +82,20 @@ class Expectation:
         hinted = self._hinted(name, call)
         return [self._slot_plan(function, slot, hinted) for slot in order if slot not in written]
 
-    def values(self, name: str, slot: str, taken: Sequence[Any], call: int) -> list[Guess]:
+    def values(self, name: str, slot: str, call: int) -> list[Guess]:
         """Values of a slot, likeliest first."""
         key = (call, name, slot)
         if key not in self._values:
-            self._values[key] = self._find_values(name, slot, taken, call)
+            self._values[key] = self._find_values(name, slot, call)
         return self._values[key]
 
-    def copy(self, begun: str) -> Guess | None:
+    def copy(self, begun: str, name: str, slot: str) -> Guess | None:
         """The rest of a string that the target has begun, copied from the conversation."""
+        function = self.spec.catalog.function(name)
+        known = function.slot(slot) if function else None
+        found = self._spans.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
-        return copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None
+        return found or (copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None)
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""
@@ -132,7 +134,7 @@ class Expectation:
             found += [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
         return self._ranked(found, "name")
 
-    def _find_values(self, name: str, slot: str, taken: Sequence[Any], call: int) -> list[Guess]:
+    def _find_values(self, name: str, slot: str, call: int) -> list[Guess]:
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
         found: list[Guess] = []
@@ -142,7 +144,7 @@ class Expectation:
         found += self.memory.values(name, slot)
         if known is not None:
             if self._guessing:
-                found += self._spans.guesses(known, taken)
+                found += self._spans.guesses(known)
             found += schema_guesses(known)
         return self._ranked(found, "value")
 

@@ -33,10 +33,15 @@ def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
         if len(piece) < shortest:
             break
         at = _last_word_start(text, piece)
+        titled = False
+        if at < 0 and piece.istitle():
+            at = _last_word_start(text.lower(), piece.lower())
+            titled = True
         if at < 0:
             continue
         rest = _rest(text[at + len(piece) : at + len(piece) + MAX_COPY], long=begun.count(" ") >= 2)
         if rest:
+            rest = rest.title() if titled else rest
             whole = start == 0 and len(begun) <= 64
             sure = 0.45 + 0.35 * min(len(piece) / LONG_MATCH, 1.0)
             return Guess(rest, sure if whole else sure * 0.8, "copy")

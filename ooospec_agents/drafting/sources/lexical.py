@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
 
 WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -29,7 +29,11 @@ URL = re.compile(r"https?://[^\s\"'<>)]+")
 IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
 PROPER = re.compile(r"\b[A-Z][\w'’.-]*(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ][A-Z][\w'’.-]*)*")
 CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
+NUMBER_WORDS = {word: index for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}
+SPELLED = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
 MAX_SPANS = 64
+MAX_GUESSES = 6
 
 
 @lru_cache(maxsize=4096)
@@ -68,8 +72,10 @@ def _weights(conversation: str) -> dict[str, float]:
     out: dict[str, float] = {}
     weight = 1.0
     for line in reversed(lines):
-        for word in words(line):
-            out[word] = max(out.get(word, 0.0), weight)
+        # Several wishes in one message are met in their order: the first sentences say what is called now.
+        for index, sentence in enumerate(SENTENCE.split(line)):
+            for word in words(sentence):
+                out[word] = max(out.get(word, 0.0), weight * max(0.8**index, 0.5))
         if line.startswith("user:"):
             weight *= 0.6
     return out
@@ -120,14 +126,11 @@ class Spans:
         self._text = conversation[-4000:]
         self._last_turn = max(self._text.rfind("\nuser: "), 0)
         self._spans: list[Span] | None = None
+        self._named_days: list[Day] | None = None
+        self._named_times: list[str] | None = None
 
-    def guesses(self, slot: Slot, taken: Sequence[Any]) -> list[Guess]:
-        """Values for a slot, likeliest first, at most three.
-
-        Args:
-            slot: The slot.
-            taken: Values that other slots of this call have already.
-        """
+    def guesses(self, slot: Slot) -> list[Guess]:
+        """Values for a slot, likeliest first, at most `MAX_GUESSES`."""
         if slot.options:
             return self._options(slot)
         if "boolean" in slot.types or "object" in slot.types:
@@ -138,19 +141,51 @@ class Spans:
         name = set(words(slot.name))
         ranked: list[tuple[float, Span]] = []
         for span in self._all():
-            if span.text in taken:
-                continue
             score = self._fit(slot, span, numeric, wanted, name)
             if score > 0:
                 ranked.append((score, span))
         ranked.sort(key=lambda item: -item[0])
         total = sum(score for score, _ in ranked[:6]) + 1.0
-        out: list[Guess] = []
-        for score, span in ranked[:3]:
+        out = self._moments(slot) if not numeric else []
+        for score, span in ranked[:MAX_GUESSES]:
             value = _typed(span.text, slot)
             if value is not None:
                 out.append(Guess([value] if listed and not isinstance(value, list) else value, 0.8 * score / total, "lexical"))
         return out
+
+    def finish(self, slot: Slot | None, begun: str) -> Guess | None:
+        """The rest of a string that begins with `begun`, from a date, a time or a span that begins so."""
+        about = _about(slot) if slot is not None else ""
+        if begun[:1].isdigit():
+            dates = [text for day in self._days() for text in written(day, about, begun)]
+            times = [text for time in self._times() for text in (time, time + ":00") if text.startswith(begun)]
+            for text in (*dates, *times):
+                if len(text) > len(begun):
+                    return Guess(text[len(begun) :], 0.5, "lexical")
+        low = begun.lower()
+        fitting = [span.text for span in self._all() if len(span.text) > len(begun) and span.text.lower().startswith(low)]
+        return Guess(fitting[0][len(begun) :], 0.5 if len(fitting) == 1 else 0.35, "lexical") if fitting else None
+
+    def _moments(self, slot: Slot) -> list[Guess]:
+        about = _about(slot)
+        out: list[Guess] = []
+        if "date" in about or "day" in about:
+            for index, day in enumerate(self._days()):
+                sure = (0.7 if day.year else 0.35) / (1 + 0.5 * index)
+                out.append(Guess(written(day, about)[0], sure, "lexical"))
+        elif "time" in about:
+            out += [Guess(time, 0.4 / (1 + index), "lexical") for index, time in enumerate(self._times())]
+        return out
+
+    def _days(self) -> list[Day]:
+        if self._named_days is None:
+            self._named_days = find_days(self._text)
+        return self._named_days
+
+    def _times(self) -> list[str]:
+        if self._named_times is None:
+            self._named_times = find_times(self._text)
+        return self._named_times
 
     def _options(self, slot: Slot) -> list[Guess]:
         low = self._text.lower()
@@ -161,10 +196,10 @@ class Spans:
     def _fit(self, slot: Slot, span: Span, numeric: bool, wanted: set[str], name: set[str]) -> float:
         kind = span.kind
         if numeric:
-            base = 1.0 if kind == "number" else 0.0
+            base = {"number": 1.0, "spelled": 0.5}.get(kind, 0.0)
         else:
-            about = f"{slot.name} {slot.description[:160]} {slot.schema.get('format', '')}".lower()
-            base = {"quoted": 1.2, "proper": 0.7, "identifier": 0.5, "number": 0.15, "code": 0.4, "after": 1.4}.get(kind, 0.3)
+            about = _about(slot)
+            base = {"spelled": 0.0, "quoted": 1.2, "proper": 0.7, "identifier": 0.5, "number": 0.15, "code": 0.4, "after": 1.4}.get(kind, 0.3)
             if kind == "date":
                 base = 2.5 if "date" in about or "time" in about else 0.1
             elif kind == "time":
@@ -210,6 +245,7 @@ class Spans:
             add(kind, pattern, solid=True)
         add("number", NUMBER)
         add("number", NUMBER_UNIT)
+        add("spelled", SPELLED)
         add("identifier", IDENTIFIER)
         add("code", CODE)
         add("proper", PROPER)
@@ -221,7 +257,13 @@ class Spans:
         return " " not in text and (before in (": ", ". ", "? ", "! ") or before.endswith("\n"))
 
 
+def _about(slot: Slot) -> str:
+    return f"{slot.name} {slot.description[:160]} {slot.schema.get('format', '')}".lower()
+
+
 def _typed(text: str, slot: Slot) -> Any:
+    if text.lower() in NUMBER_WORDS and "string" not in slot.types:
+        return NUMBER_WORDS[text.lower()]
     if "integer" in slot.types or "number" in slot.types:
         try:
             value = float(text.replace(",", ""))

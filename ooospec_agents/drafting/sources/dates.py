@@ -1,0 +1,68 @@
+"""Dates and times named in prose, written the way parameters want them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_NAMES = "|".join(f"{month[:3]}(?:{month[3:]})?" if month != "may" else "may" for month in MONTHS)
+_DAY, _YEAR = r"(\d{1,2})(?:st|nd|rd|th)?\b", r"(?:,?\s+(\d{4}))?"
+MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+{_DAY}{_YEAR}", re.IGNORECASE)
+DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?({_NAMES})\b\.?{_YEAR}", re.IGNORECASE)
+ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
+CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b\.?", re.IGNORECASE)
+YEARS = ("2023", "2024", "2022", "2021")
+"""Years tried where prose names none, the commonest in models' answers first."""
+MAX_FOUND = 8
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day named in prose; `year` is "" where none was named."""
+
+    year: str
+    month: int
+    day: int
+    start: int
+
+
+def find_days(text: str) -> list[Day]:
+    """The days that a text names, in the order of the text."""
+    found = [Day(m[3] or "", _month(m[1]), int(m[2]), m.start()) for m in MONTH_FIRST.finditer(text)]
+    found += [Day(m[3] or "", _month(m[2]), int(m[1]), m.start()) for m in DAY_FIRST.finditer(text)]
+    found += [Day(m[1], int(m[2]), int(m[3]), m.start()) for m in ISO.finditer(text)]
+    return sorted(found, key=lambda day: day.start)[-MAX_FOUND:]
+
+
+def find_times(text: str) -> list[str]:
+    """The clock times that a text names in twelve-hour form, as HH:MM."""
+    out = []
+    for match in CLOCK.finditer(text):
+        hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
+        out.append(f"{hour:02d}:{match[2] or '00'}")
+    return out[-MAX_FOUND:]
+
+
+def written(day: Day, about: str, begun: str = "") -> list[str]:
+    """A day as a parameter's value: the likeliest form first, each that begins with `begun`.
+
+    Args:
+        day: The day.
+        about: The parameter's name and description, lower case: it may show the form wanted.
+        begun: What is written of the value already.
+    """
+    years = (day.year,) if day.year else YEARS
+    iso = [f"{year}-{day.month:02d}-{day.day:02d}" for year in years]
+    american = [f"{day.month:02d}/{day.day:02d}/{year}" for year in years]
+    european = [f"{day.day:02d}/{day.month:02d}/{year}" for year in years]
+    forms = [iso, american, european]
+    if "mm/dd" in about:
+        forms = [american, iso, european]
+    elif "dd/mm" in about:
+        forms = [european, iso, american]
+    return [text for form in forms for text in form if text.startswith(begun)]
+
+
+def _month(name: str) -> int:
+    return next(index for index, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))
