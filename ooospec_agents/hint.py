@@ -34,13 +34,17 @@ class SlotHint(BaseModel):
 
 
 class CallHint(BaseModel):
-    """One expected call: a function name and what is known of its slots, by slot name."""
+    """One expected call: a function name and what is known of its slots, by slot name.
+
+    `complete` means that slots not named here are expected to be left out, and the others to be written in this order.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=256)
     confidence: Confidence = 0.5
     slots: Annotated[dict[str, SlotHint], Field(max_length=MAX_SLOTS)] = Field(default_factory=dict)
+    complete: bool = False
 
 
 class Hint(BaseModel):
@@ -92,4 +96,4 @@ class Hint(BaseModel):
     def of_call(cls, name: str, arguments: dict[str, Any], confidence: float = 0.9, source: str = "hint") -> Hint:
         """A hint of one whole call, every value equally sure."""
         slots = {key: SlotHint(value=value, confidence=confidence) for key, value in arguments.items()}
-        return cls(calls=(CallHint(name=name, confidence=confidence, slots=slots),), source=source)
+        return cls(calls=(CallHint(name=name, confidence=confidence, slots=slots, complete=True),), source=source)

@@ -218,7 +218,7 @@ class Continuation:
         begun = self._skip.lstrip(WHITESPACE)
         fitting = [plan for plan in plans if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))]
         likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
-        plan = likely or (fitting[0] if fitting and (begun or not first) else None)
+        plan = likely or (fitting[0] if fitting and (begun or not first) else None) or self._stray(begun)
         if plan is None:
             if not first or begun:
                 raise _Stop
@@ -232,6 +232,15 @@ class Continuation:
         self._written.append(plan.name)
         self._fixed(":")
         self._value_of(ARGUMENTS_LEVEL, plan.name)
+
+    def _stray(self, begun: str) -> SlotPlan | None:
+        # The target writes a key that its function does not have: another function's, or one that it made up.
+        if len(begun) < 3:
+            return None
+        if len(begun) > 2 and begun.rstrip(WHITESPACE + ":").endswith('"'):
+            return SlotPlan(_unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
+        fitting = (key for key in self._expectation.keys() if f'"{key}"'.startswith(begun))
+        return next((SlotPlan(key, 0.5, "schema") for key in fitting), None)
 
     def _plans(self) -> list[SlotPlan]:
         return self._expectation.slots(self._name, self._written, self._call)

@@ -13,12 +13,14 @@ from ooospec_agents.drafting.sources.copying import copy_rest
 from ooospec_agents.drafting.sources.lexical import Spans, rank_functions
 from ooospec_agents.drafting.sources.schema import schema_guesses
 from ooospec_agents.formats.style import Style
-from ooospec_agents.hint import CallHint, Hint
+from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 CALL_PRIOR = 0.7
 """Probability of a call where tools are bound and nothing is known of the target."""
 OPTIONAL_PRIOR = {True: 0.9, False: 0.6}
 """Share of optional slots that a target fills, by whether a call is required of it, before any was seen."""
+ABSENT = SlotHint(absent=True, confidence=0.85)
+"""What a complete hint says of a slot that it does not name."""
 TOOLSPEC_COPY = 15
 """Characters that must agree before ToolSpec's n-gram search of five tokens finds a continuation."""
 
@@ -75,12 +77,17 @@ class Expectation:
     def slots(self, name: str, written: Sequence[str], call: int) -> list[SlotPlan]:
         """Slots of a function that are still to be written, in the order expected."""
         function = self.spec.catalog.function(name)
-        if function is None:
-            return []
-        order = [slot for slot in self.memory.order(name) if function.slot(slot)]
-        order += [slot.name for slot in function.slots if slot.name not in order]
         hinted = self._hinted(name, call)
-        return [self._slot_plan(function, slot, hinted) for slot in order if slot not in written]
+        order = list(hinted.slots) if hinted is not None and hinted.complete else []
+        if function is not None:
+            order += [slot for slot in self.memory.order(name) if function.slot(slot)]
+            order += [slot.name for slot in function.slots]
+        return [self._slot_plan(function, name, slot, hinted) for slot in dict.fromkeys(order) if slot not in written]
+
+    def keys(self) -> list[str]:
+        """Parameter names that a target may write although they are not its function's."""
+        slots = (slot.name for function in self.spec.catalog.functions for slot in function.slots)
+        return list(dict.fromkeys([*slots, "type", "properties", "required"]))
 
     def values(self, name: str, slot: str, call: int) -> list[Guess]:
         """Values of a slot, likeliest first."""
@@ -165,15 +172,17 @@ class Expectation:
             return calls[call]
         return next((item for item in (*self.hint.alternatives, *calls) if item.name == name), None)
 
-    def _slot_plan(self, function: Function, slot: str, hinted: CallHint | None) -> SlotPlan:
-        known = function.slot(slot)
-        habit = self.memory.filled(function.name, slot)
+    def _slot_plan(self, function: Function | None, name: str, slot: str, hinted: CallHint | None) -> SlotPlan:
+        known = function.slot(slot) if function is not None else None
+        habit = self.memory.filled(name, slot)
+        if hinted is not None and (slot in hinted.slots or hinted.complete):
+            said = hinted.slots.get(slot, ABSENT)
+            filled = 1 - said.confidence if said.absent else max(said.confidence, 0.8)
+            if known is not None and known.required and not hinted.complete:
+                filled = max(filled, 0.9)
+            return SlotPlan(slot, (filled + habit) / 2 if habit is not None else filled, "hint")
         if known is not None and known.required:
             return SlotPlan(slot, 0.97, "schema")
-        if hinted is not None and slot in hinted.slots:
-            said = hinted.slots[slot]
-            filled = 1 - said.confidence if said.absent else max(said.confidence, 0.8)
-            return SlotPlan(slot, (filled + habit) / 2 if habit is not None else filled, "hint")
         if habit is not None:
             return SlotPlan(slot, habit, "history")
         return SlotPlan(slot, OPTIONAL_PRIOR[self.spec.required], "schema")
