@@ -1,0 +1,114 @@
+"""The endpoint plugin: vLLM's seam for routes, and for the middleware that does an API process's part.
+
+A middleware added in `attach_router` runs after vLLM's key check; one of `--middleware` runs before it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from ooospec_agents.sidecar.worker import SidecarWorker, from_url
+from ooospec_agents.vllm_plugin.accelerator import Accelerator
+from ooospec_agents.vllm_plugin.channel import SOCKET_DIR_VARIABLE, ApiChannel
+from ooospec_agents.vllm_plugin.launch import (
+    PLUGIN_NAME,
+    SIDECAR_API_KEY,
+    SIDECAR_MODEL,
+    SIDECAR_URL,
+    SOCKET_DIR_PREFIX,
+    vllm_version,
+)
+from ooospec_agents.vllm_plugin.middleware import Middleware
+from ooospec_agents.vllm_plugin.routes import build_router
+
+# Under vLLM's own logger: its handlers and level then hold, and users see whether drafting is on.
+logger = logging.getLogger("vllm.ooospec_agents")
+
+
+class EndpointPlugin:
+    """What vLLM asks of an endpoint plugin.
+
+    Attributes:
+        name: The name under which `VLLM_PLUGINS` allows it.
+        required_tasks: It is of use only where text is generated.
+    """
+
+    name = PLUGIN_NAME
+    required_tasks = ("generate",)
+
+    def __init__(self) -> None:
+        """One in each API process."""
+        self.accelerator = Accelerator()
+
+    def attach_router(self, app: FastAPI) -> None:
+        """Add our routes and our middleware."""
+        app.add_middleware(Middleware, accelerator=self.accelerator)
+        router = build_router(
+            self.accelerator, vllm_version=vllm_version(), sidecar_url=os.environ.get(SIDECAR_URL)
+        )
+        app.include_router(router)
+
+    async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
+        """Bind the workers' proposers and open the road to them. Never raises: the server serves either way."""
+        parser = getattr(args, "tool_call_parser", None)
+        channel, reason = None, ""
+        try:
+            reason = await _bind(engine_client)
+            if not reason:
+                channel = ApiChannel(dp_size=_local_ranks(args))
+        except Exception as error:
+            logger.warning("ooospec: not bound", exc_info=error)
+            reason = f"{type(error).__name__}: {error}"
+        sidecar = self._sidecar() if not reason else None
+        self.accelerator.start(channel, reason=reason, tool_call_parser=parser, sidecar=sidecar)
+        atexit.register(_remove_sockets)
+        if reason:
+            logger.warning("ooospec: requests are served without drafts: %s", reason)
+        else:
+            hints = f"hints from the sidecar at {os.environ[SIDECAR_URL]!r}" if sidecar else "no sidecar"
+            logger.info("ooospec: drafting is on for tool calls (parser %r, %s)", parser, hints)
+
+    def _sidecar(self) -> SidecarWorker | None:
+        url = os.environ.get(SIDECAR_URL)
+        if not url:
+            return None
+        try:
+            return from_url(url, os.environ.get(SIDECAR_MODEL), os.environ.get(SIDECAR_API_KEY))
+        except ValueError as error:
+            self.accelerator.faults.swallow("sidecar", error)
+            return None
+
+
+def create() -> EndpointPlugin:
+    """The factory that vLLM finds by its entry point."""
+    return EndpointPlugin()
+
+
+async def _bind(engine_client: Any) -> str:
+    """Bind the proposers of all workers; why there are no drafts, or ""."""
+    if engine_client is None:
+        return "this server has no engine"
+    answers = await engine_client.collective_rpc("ooospec_bind")
+    if any(answer["drafting"] for answer in answers):
+        return ""
+    return "; ".join(sorted({str(answer["reason"]) for answer in answers})) or "no worker answered"
+
+
+def _local_ranks(args: Namespace) -> int:
+    """Data-parallel ranks on this machine."""
+    local = getattr(args, "data_parallel_size_local", None)
+    return int(local or getattr(args, "data_parallel_size", None) or 1)
+
+
+def _remove_sockets() -> None:
+    folder = Path(os.environ.get(SOCKET_DIR_VARIABLE, ""))
+    if folder.name.startswith(SOCKET_DIR_PREFIX):  # one of ours, and no folder that a user chose
+        shutil.rmtree(folder, ignore_errors=True)

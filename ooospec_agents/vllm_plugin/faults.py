@@ -1,0 +1,32 @@
+"""Faults of ours that nobody else shall notice: counted, and logged the first time."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+logger = logging.getLogger("ooospec_agents.vllm_plugin")
+
+
+class Faults:
+    """Counts swallowed faults by where they happened.
+
+    Attributes:
+        counts: How often, by place.
+    """
+
+    def __init__(self) -> None:
+        """Nothing has happened yet."""
+        self.counts: Counter[str] = Counter()
+
+    def swallow(self, where: str, error: BaseException) -> None:
+        """Count a fault; the first of its place is logged."""
+        self.counts[where] += 1
+        if self.counts[where] == 1:
+            logger.warning(
+                "ooospec: swallowed a fault in %s: %s: %s; requests go on, further ones are only counted",
+                where,
+                type(error).__name__,
+                error,
+                exc_info=error,
+            )

@@ -1,0 +1,29 @@
+"""Whose request it is. Stamped here, behind vLLM's key check, and never taken from a request's body."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+MAX_CLIENT_ID_CHARS = 256
+"""Characters of a client's own request id that count."""
+
+
+def tenant_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The tenant behind a request: a hash of its API key, or "" without one.
+
+    Args:
+        headers: The request's headers as ASGI has them, names in lower case.
+    """
+    for name, value in headers:
+        if name == b"authorization":
+            scheme, _, key = value.partition(b" ")
+            if scheme.lower() == b"bearer" and key.strip():
+                return hashlib.sha256(b"ooospec tenant\0" + key.strip()).hexdigest()[:32]
+    return ""
+
+
+def internal_id(tenant: str, client_id: str) -> str:
+    """The id under which the worker knows a client's own request id; another tenant's is another one."""
+    text = f"ooospec id\0{tenant}\0{client_id[:MAX_CLIENT_ID_CHARS]}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
