@@ -14,6 +14,7 @@ from typing import Any
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
+from ooospec_agents.vllm_plugin.compat import obstacle
 from ooospec_agents.vllm_plugin.messages import LOGGER, HintMessage
 from ooospec_agents.vllm_plugin.repairs import Repair, repair_all
 from ooospec_agents.vllm_plugin.row import Drafts, Row, stop_ids
@@ -235,12 +236,10 @@ class Proposer:
         """Why there can be no drafts, or ""."""
         if not self._read:
             return "this rank's drafts are not read by the engine"
-        if self._config.parallel_config.pipeline_parallel_size > 1:
-            return "pipeline parallelism does not work with drafts made on the CPU in this vLLM"
         failed = [repair for repair in self._repairs if repair.blocks_drafting]
         if failed:
             return f"vLLM's fault {failed[0].fault!r} could not be repaired: {failed[0].detail}"
-        return ""
+        return obstacle(self._config.parallel_config)
 
     def _fault(self, where: str, error: Exception) -> None:
         kind = f"{where} {type(error).__name__}"
