@@ -16,8 +16,8 @@ def oblige(body: Mapping[str, Any]) -> Reply:
     """Answer a chat request as a willing model would, without one.
 
     A named tool, or else the first, is called unless the last message is a tool's result. Numbers and quoted
-    texts of the last user message become arguments, in order; all else is made up to satisfy the schema. Without
-    tools, a wish for JSON is answered with an object, anything else with a sentence.
+    texts of the last user message become arguments, in order; the rest is made up to satisfy the schema.
+    Without tools, a wish for JSON is answered with an object, anything else with a sentence.
     """
     messages = body.get("messages") or []
     text = _last_user_text(messages)

@@ -1,0 +1,167 @@
+"""`ChatOoOSpec`: `ChatOpenAI` for a target of your own, with accelerated tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import openai
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+from langchain_openai.chat_models.base import BaseChatOpenAI
+from openai_ooospec import AsyncOpenAI, OpenAI
+from pydantic import Field, SecretStr, model_validator
+
+from langchain_ooospec import extras
+from langchain_ooospec.accelerate import accelerated_clients
+from langchain_ooospec.tool_deltas import tidy
+from ooospec_agents._version import __version__
+
+_PROVIDER = "ooospec"
+
+
+class ChatOoOSpec(BaseChatOpenAI):
+    """A chat model for OpenAI-compatible targets, with faster tool calls from `ooospec serve target`.
+
+    It takes what `ChatOpenAI` takes, and reads the same environment variables. `bind_tools` gets target and
+    sidecar ready in the background. Against a target without the plugin it is a plain chat model.
+
+    Example:
+        ```python
+        model = ChatOoOSpec(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", base_url="http://localhost:8000/v1")
+        answer = model.bind_tools([get_weather]).invoke("How is the weather in Oslo?")
+        answer.response_metadata.get("ooospec")  # what was drafted, by whom, and what was accepted
+        ```
+    """
+
+    stream_usage: bool | None = True
+    """Whether streams carry token usage. On, since vLLM supports it."""
+
+    max_tokens: int | None = Field(default=None, alias="max_completion_tokens")
+    """Most tokens to generate; `max_tokens` and `max_completion_tokens` are the same here."""
+
+    sidecar: str | None = None
+    """Base URL of a sidecar of the client's own. Without it the target's server uses its own."""
+
+    sidecar_model: str | None = None
+    """The model or adapter to ask the sidecar for; by default its first."""
+
+    sidecar_api_key: SecretStr | None = None
+    """The sidecar's key."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "ooospec-chat"
+
+    @property
+    def lc_secrets(self) -> dict[str, str]:
+        """Fields that hold secrets, with the environment variables they come from."""
+        return {"openai_api_key": "OPENAI_API_KEY"}
+
+    @model_validator(mode="after")
+    def _set_ooospec_version(self) -> Self:
+        self._add_version("ooospec-agents", __version__)
+        return self
+
+    @model_validator(mode="after")
+    def _use_accelerated_clients(self) -> Self:
+        key = self.sidecar_api_key.get_secret_value() if self.sidecar_api_key is not None else None
+        settings = {"sidecar": self.sidecar, "sidecar_model": self.sidecar_model, "sidecar_api_key": key}
+        for name, client in accelerated_clients(self, settings).items():
+            setattr(self, name, client)
+        return self
+
+    def bind_tools(
+        self, tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """As `BaseChatOpenAI.bind_tools`; target and sidecar get ready for the tools in the background."""
+        bound = super().bind_tools(tools, **kwargs)
+        client = self._accelerated_client()
+        if client is not None and isinstance(bound, RunnableBinding):
+            client.prepare(bound.kwargs.get("tools") or [])
+        return bound
+
+    def wait_until_known(self, timeout_s: float = 5.0) -> bool:
+        """Wait until the target's status is known, after `bind_tools`. Requests never need this.
+
+        Returns:
+            Whether the target has the plugin.
+        """
+        client = self._accelerated_client()
+        return client is not None and client.wait_until_known(timeout_s)
+
+    def _accelerated_client(self) -> OpenAI | AsyncOpenAI | None:
+        for client in (self.root_client, self.root_async_client):
+            if isinstance(client, OpenAI | AsyncOpenAI):
+                return client
+        return None
+
+    def _create_chat_result(
+        self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
+    ) -> ChatResult:
+        result = super()._create_chat_result(response, generation_info)
+        report = extras.report(response)
+        choices = (
+            response.get("choices") if isinstance(response, dict) else getattr(response, "choices", None)
+        )
+        for generation, choice in zip(result.generations, choices or [], strict=False):
+            answered = choice.get("message") if isinstance(choice, dict) else getattr(choice, "message", None)
+            thought = extras.reasoning(answered)
+            if thought is not None:
+                generation.message.additional_kwargs["reasoning_content"] = thought
+            if report is not None:
+                generation.message.response_metadata["ooospec"] = report
+        # Under OpenAI's name LangChain would leave the reasoning out of `content_blocks`.
+        result.llm_output = {**(result.llm_output or {}), "model_provider": _PROVIDER}
+        return result
+
+    def _convert_chunk_to_generation_chunk(
+        self,
+        chunk: dict[str, Any],
+        default_chunk_class: type,
+        base_generation_info: dict[str, Any] | None,
+    ) -> ChatGenerationChunk | None:
+        chunk = _with_tidy_deltas(chunk)
+        generation = super()._convert_chunk_to_generation_chunk(
+            chunk, default_chunk_class, base_generation_info
+        )
+        if generation is None or not isinstance(generation.message, AIMessageChunk):
+            return generation
+        report = extras.report(chunk)
+        if report is not None:
+            generation.message.response_metadata["ooospec"] = report
+        choices = _choices(chunk)
+        if choices:
+            generation.message.response_metadata["model_provider"] = _PROVIDER
+        thought = extras.reasoning(choices[0].get("delta")) if choices else None
+        if thought is not None:
+            generation.message.additional_kwargs["reasoning_content"] = thought
+        return generation
+
+    def _get_generation_chunk_from_completion(self, completion: openai.BaseModel) -> ChatGenerationChunk:
+        generation = super()._get_generation_chunk_from_completion(completion)
+        # The chunks before carried it: merging would double the text.
+        generation.message.additional_kwargs.pop("reasoning_content", None)
+        return generation
+
+
+def _choices(chunk: dict[str, Any]) -> list[Any]:
+    inner = chunk.get("chunk")
+    found = chunk.get("choices") or (inner.get("choices") if isinstance(inner, dict) else None)
+    return found if isinstance(found, list) else []
+
+
+def _with_tidy_deltas(chunk: dict[str, Any]) -> dict[str, Any]:
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return chunk
+    tidied = [
+        {**choice, "delta": tidy(choice["delta"])}
+        if isinstance(choice, dict) and isinstance(choice.get("delta"), dict)
+        else choice
+        for choice in choices
+    ]
+    return {**chunk, "choices": tidied}

@@ -1,0 +1,5 @@
+"""LangGraph nodes whose tool calls are accelerated."""
+
+from langgraph_ooospec.model_node import SpeculativeModelNode
+
+__all__ = ["SpeculativeModelNode"]

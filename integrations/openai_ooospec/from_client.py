@@ -1,0 +1,59 @@
+"""Accelerated twins of clients that already exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+
+from openai_ooospec.clients import AsyncOpenAI, OpenAI
+
+
+def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
+    """An accelerated client with the same settings and the same HTTP client; the given one is left as it is.
+
+    Args:
+        client: Any `openai.OpenAI`.
+        sidecar: `sidecar`, `sidecar_model` and `sidecar_api_key`, as `OpenAI` takes them.
+
+    Raises:
+        TypeError: The client is of another class, such as Azure's.
+    """
+    return OpenAI(**_settings(client), http_client=client._client, **sidecar)
+
+
+def accelerate_async_client(
+    client: openai.AsyncOpenAI, *, share_http: bool = True, **sidecar: Any
+) -> AsyncOpenAI:
+    """An accelerated client with the same settings; the given one is left as it is.
+
+    Args:
+        client: Any `openai.AsyncOpenAI`.
+        share_http: Use the given client's own HTTP client, which belongs to one event loop. Otherwise each
+            loop gets connections of its own.
+        sidecar: `sidecar`, `sidecar_model` and `sidecar_api_key`, as `AsyncOpenAI` takes them.
+
+    Raises:
+        TypeError: The client is of another class, such as Azure's.
+    """
+    http: dict[str, Any] = {"http_client": client._client} if share_http else {}
+    return AsyncOpenAI(**_settings(client), **http, **sidecar)
+
+
+def _settings(client: openai.OpenAI | openai.AsyncOpenAI) -> dict[str, Any]:
+    if type(client) not in (openai.OpenAI, openai.AsyncOpenAI, OpenAI, AsyncOpenAI):
+        # A subclass, such as Azure's, holds settings that cannot be carried over.
+        msg = f"cannot accelerate a {type(client).__name__!r}: only OpenAI and AsyncOpenAI clients"
+        raise TypeError(msg)
+    return {
+        "api_key": client._api_key_provider or client.api_key,
+        "organization": client.organization,
+        "project": client.project,
+        "webhook_secret": client.webhook_secret,
+        "websocket_base_url": client.websocket_base_url,
+        "base_url": client.base_url,
+        "timeout": client.timeout,
+        "max_retries": client.max_retries,
+        "default_headers": client._custom_headers,
+        "default_query": client._custom_query,
+    }

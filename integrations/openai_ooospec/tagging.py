@@ -1,0 +1,78 @@
+"""The one place where a request of the OpenAI SDK is changed: its `extra_body` gets `vllm_xargs`."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openai
+from openai._models import FinalRequestOptions
+
+from ooospec_agents.client import SidecarSettings, TargetClient, target_client
+
+log = logging.getLogger(__name__)
+
+faults: Counter[str] = Counter()
+"""How often something of ours failed here, by kind."""
+
+_NOT_FORWARDED = {"accept", "content-type", "content-length"}
+
+
+def target_of(client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings) -> TargetClient:
+    """What this process knows of the client's target."""
+    return target_client(str(client.base_url), sidecar, client.api_key)
+
+
+def prepare(
+    client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, tools: Sequence[Any]
+) -> None:
+    """Get target and sidecar ready for these tools, in the background. Never raises."""
+    try:
+        target_of(client, sidecar).prepare(tools, _headers(client, None))
+    except Exception as problem:
+        _fault("prepare", problem)
+
+
+def tag(
+    client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, options: FinalRequestOptions
+) -> FinalRequestOptions:
+    """Add `vllm_xargs` to a chat request, merged into what the user passed. Never raises.
+
+    The options belong to one attempt, so a retry is tagged anew; the dicts in them may be the user's and are
+    not changed.
+    """
+    try:
+        if options.method.lower() != "post" or not options.url.endswith("/chat/completions"):
+            return options
+        if not isinstance(options.json_data, Mapping):
+            return options
+        extra = dict(options.extra_json or {})
+        body: dict[str, Any] = {**options.json_data, **extra}
+        xargs = target_of(client, sidecar).xargs(body, _headers(client, options))
+        if xargs is not None:
+            options.extra_json = {**extra, "vllm_xargs": xargs}
+    except Exception as problem:
+        _fault("tag", problem)
+    return options
+
+
+def _headers(
+    client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions | None
+) -> dict[str, str]:
+    """The headers that the target asks for: the client's, and the request's own on top."""
+    headers = dict(client.default_headers)
+    if options is not None and isinstance(options.headers, Mapping):
+        headers.update(options.headers)
+    return {
+        name: value
+        for name, value in headers.items()
+        if isinstance(value, str) and name.lower() not in _NOT_FORWARDED
+    }
+
+
+def _fault(kind: str, problem: Exception) -> None:
+    faults[kind] += 1
+    if faults[kind] == 1:
+        log.warning("Acceleration failed (%s), the request goes on without it: %r", kind, problem)
