@@ -1,0 +1,69 @@
+"""Requests to measure with: JSON Lines with `id, messages, tools, gold` in OpenAI's form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+
+class DataError(ValueError):
+    """A data file that cannot be read. The message says which line and why."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One request of a data set.
+
+    Attributes:
+        id: Its id, unique in its file.
+        dataset: Stem of the file that it stands in.
+        messages: OpenAI chat messages.
+        tools: OpenAI tools (Chat form).
+        gold: The data's own reference calls, `{"name", "arguments"}` each. Not what a target must answer.
+    """
+
+    id: str
+    dataset: str
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    gold: list[dict[str, Any]] = field(default_factory=list)
+
+
+def load(path: Path, limit: int | None = None) -> list[Item]:
+    """Read a JSONL file, or every `*.jsonl` of a folder in turns (one item of each, then the next of each).
+
+    Args:
+        path: File or folder.
+        limit: Most items returned; None: all.
+
+    Raises:
+        DataError: Nothing is there, or a line is not such a request.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        msg = f"No JSONL data at {str(path)!r}: pass a .jsonl file or a folder that holds some."
+        raise DataError(msg)
+    turns = zip_longest(*(_read(file) for file in files))
+    items = [item for turn in turns for item in turn if item is not None]
+    return items if limit is None else items[:limit]
+
+
+def _read(file: Path) -> list[Item]:
+    items = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            items.append(
+                Item(
+                    str(row["id"]), file.stem, row["messages"], row.get("tools") or [], row.get("gold") or []
+                )
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            msg = f"{file.name}, line {number}: not a request with id, messages and tools ({error})"
+            raise DataError(msg) from None
+    return items

@@ -1,0 +1,234 @@
+"""Is the output the target's own? Token ids of stock vLLM against ours, under hints of every quality.
+
+A difference is accepted only where the plain run was torn between the two tokens: their log-probabilities, as
+the plain run had them there, lie within `NEAR`. Such places are listed, others are faults and fail the run.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import httpx
+import typer
+
+from ooospec_agents.bench.data import Item, load
+from ooospec_agents.bench.hints import KINDS, Delivery, Kind, calls_of, delivery
+from ooospec_agents.bench.rawlog import RawLog
+from ooospec_agents.bench.requests import Answer, ask, chat_body, post_hint, with_xargs
+from ooospec_agents.bench.servers import Server, Setup, ours, stock
+from ooospec_agents.bench.summary import save
+
+NEAR = 1e-4
+"""Two logits closer than this are a tie, which rounding may break either way."""
+
+Combination = tuple[Kind, str, bool]
+"""Hint, tool choice, streamed or not."""
+COMBINATIONS: tuple[Combination, ...] = tuple(product(KINDS, ("auto", "required"), (False, True)))
+
+
+def schedule(items: Sequence[Item], cross: Literal["full", "pairs"]) -> Iterator[tuple[Item, Combination]]:
+    """Which combinations each item goes through.
+
+    "full": all. "pairs": one each, so that 28 items cover the whole cross between them, and more items repeat
+    it in a new order (then every hint also meets every data set).
+    """
+    if cross == "full":
+        yield from ((item, combination) for item in items for combination in COMBINATIONS)
+        return
+    for start in range(0, len(items), len(COMBINATIONS)):
+        order = list(COMBINATIONS)
+        random.Random(start).shuffle(order)
+        yield from zip(items[start : start + len(order)], order, strict=False)
+
+
+class IdentityRun:
+    """One run over two running servers. Resumes what stands in the raw log."""
+
+    def __init__(
+        self, plain: Server, ours: Server, client: httpx.Client, raw: RawLog, max_tokens: int
+    ) -> None:
+        self._plain = plain
+        self._ours = ours
+        self._client = client
+        self._raw = raw
+        self._max_tokens = max_tokens
+        self._answers: dict[tuple[str, str, str], Answer] = {}
+
+    def check(self, item: Item, combination: Combination) -> bool:
+        """Answer one item once and note whether the token ids are the plain ones; True if they are."""
+        hint, tool_choice, stream = combination
+        key = {
+            "item": item.id,
+            "dataset": item.dataset,
+            "hint": hint,
+            "tool_choice": tool_choice,
+            "stream": stream,
+        }
+        if row := self._raw.find(**key):
+            return bool(row["identical"])
+        plain = self._plain_answer(item, tool_choice)
+        body = chat_body(
+            self._ours.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens, stream=stream
+        )
+        answer = self._deliver(body, delivery(hint, calls_of(plain), item), plain)
+        identical = answer.token_ids == plain.token_ids
+        row = {**key, "identical": identical, "called": bool(plain.calls), "tokens": len(plain.token_ids)}
+        row |= {
+            "steps": answer.steps,
+            "report": answer.report,
+            "same_message": _message(answer) == _message(plain),
+        }
+        if not identical:
+            row |= {"plain_ids": plain.token_ids, "our_ids": answer.token_ids}
+            row |= self._difference(item, tool_choice, plain.token_ids, answer.token_ids)
+        self._raw.add(row)
+        return identical
+
+    def _plain_answer(self, item: Item, tool_choice: str) -> Answer:
+        key = (item.dataset, item.id, tool_choice)
+        if key not in self._answers:
+            body = chat_body(self._plain.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens)
+            self._answers[key] = ask(self._client, self._plain.url, body)
+        return self._answers[key]
+
+    def _deliver(self, body: dict[str, Any], sent: Delivery, plain: Answer) -> Answer:
+        xargs: dict[str, Any] = {"ooospec": "ooospec", "ooospec_report": 1, "ooospec_scope": uuid.uuid4().hex}
+        request_id = uuid.uuid4().hex
+        if sent.tagged:
+            xargs["ooospec_id"] = request_id
+        if sent.with_request:
+            xargs["ooospec_hint"] = sent.with_request
+        body = with_xargs(body, xargs)
+        posted = threading.Event()
+
+        def post() -> None:
+            if sent.posted is not None and not posted.is_set():
+                posted.set()
+                post_hint(self._client, self._ours.url, request_id, sent.posted)
+
+        if body["stream"] and sent.after_tokens:
+            return ask(
+                self._client, self._ours.url, body, lambda n: post() if n >= sent.after_tokens else None
+            )
+        # Unstreamed, nothing tells how far the target is: wait as long as the plain run took to get there.
+        share = sent.after_tokens / max(len(plain.token_ids), 1)
+        timer = threading.Timer(plain.wall_s * share, post)
+        timer.start()
+        try:
+            return ask(self._client, self._ours.url, body)
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _difference(self, item: Item, tool_choice: str, plain: list[int], own: list[int]) -> dict[str, Any]:
+        """Where the two part, and how far apart the plain run held the two tokens there."""
+        at = next(
+            (i for i, (a, b) in enumerate(zip(plain, own, strict=False)) if a != b), min(len(plain), len(own))
+        )
+        found: dict[str, Any] = {"at": at, "gap": None, "accepted": False}
+        if at >= len(plain) or at >= len(own):
+            return found
+        body = chat_body(self._plain.model, item, tool_choice=tool_choice, max_tokens=at + 1)
+        body |= {"logprobs": True, "top_logprobs": 20, "return_tokens_as_token_ids": True}
+        response = self._client.post(f"{self._plain.url}/v1/chat/completions", json=body)
+        entries = ((response.json()["choices"][0].get("logprobs") or {}).get("content")) or []
+        if len(entries) > at:
+            near = {entry["token"]: entry["logprob"] for entry in entries[at]["top_logprobs"]}
+            two = [near.get(f"token_id:{token}") for token in (plain[at], own[at])]
+            if two[0] is not None and two[1] is not None:
+                found["gap"] = abs(two[0] - two[1])
+                found["accepted"] = found["gap"] <= NEAR
+        return found
+
+
+def _message(answer: Answer) -> list[Any]:
+    return [answer.content, answer.calls, answer.finish]
+
+
+def summarize(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Counts by hint, the ties and the faults."""
+    by_hint = {}
+    for hint in KINDS:
+        mine = [row for row in rows if row["hint"] == hint]
+        by_hint[hint] = {
+            "n": len(mine),
+            "identical": sum(row["identical"] for row in mine),
+            "same_message": sum(row["same_message"] for row in mine),
+            "tokens": sum(row["tokens"] for row in mine),
+            "steps": sum(row["steps"] for row in mine),
+            "hint_arrived": sum(bool((row["report"] or {}).get("hint", {}).get("arrived")) for row in mine),
+            "hint_used": sum(bool((row["report"] or {}).get("hint", {}).get("used")) for row in mine),
+        }
+    differing = [row for row in rows if not row["identical"]]
+    listed = [
+        {k: row.get(k) for k in ("dataset", "item", "hint", "tool_choice", "stream", "at", "gap")}
+        for row in differing
+    ]
+    accepted = [entry for entry, row in zip(listed, differing, strict=True) if row["accepted"]]
+    faults = [entry for entry, row in zip(listed, differing, strict=True) if not row["accepted"]]
+    return {
+        "n": len(rows),
+        "identical": sum(row["identical"] for row in rows),
+        "called": sum(row["called"] for row in rows),
+        "drafted_rows": sum(bool((row["report"] or {}).get("drafted")) for row in rows),
+        "by_hint": by_hint,
+        "ties": accepted,
+        "faults": faults,
+    }
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def main(
+    model: Annotated[str, typer.Option(help="Target model: name or folder.")],
+    data: Annotated[Path, typer.Option(help="JSONL file or folder of such files.")],
+    out: Annotated[Path, typer.Option(help="Result JSON; raw requests stand beside it as .jsonl.")],
+    limit: int = 20,
+    cross: Annotated[str, typer.Option(help="full: every combination an item; pairs: one each.")] = "full",
+    dtype: Annotated[
+        str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")
+    ] = "float32",
+    max_tokens: int = 128,
+    cores: str = "0-1",
+    logs: Path = Path("out/logs"),
+) -> None:
+    """Compare token ids with stock vLLM; exit 1 on a difference in float32 that is no tie."""
+    if cross not in {"full", "pairs"}:
+        msg = f"{cross!r} is not a cross: use full or pairs."
+        raise typer.BadParameter(msg)
+    raw = RawLog(out.with_suffix(".jsonl"), {"model": model, "dtype": dtype, "max_tokens": max_tokens})
+    work = list(schedule(load(data, limit), "full" if cross == "full" else "pairs"))
+    setup = Setup(model, dtype=dtype, cores=cores)
+    with ExitStack() as stack:
+        plain = stack.enter_context(stock(setup, logs))
+        own = stack.enter_context(ours(setup, logs))
+        client = stack.enter_context(httpx.Client(timeout=600))
+        run = IdentityRun(plain, own, client, raw, max_tokens)
+        for number, (item, combination) in enumerate(work, start=1):
+            same = run.check(item, combination)
+            print(
+                f"[{number}/{len(work)}] {item.id} {combination}: {'same' if same else 'DIFFERS'}",
+                file=sys.stderr,
+            )
+    result = summarize(raw.rows)
+    save(out, "identity", {"target": model, "dtype": dtype, "cross": cross, "items": limit, **result})
+    print(
+        f"{result['identical']} of {result['n']} identical, {len(result['ties'])} ties, "
+        f"{len(result['faults'])} faults"
+    )
+    if result["faults"] and dtype == "float32":
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,173 @@
+"""`docs/results.md` from the result files: every figure with the command that made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+HEAD = """# Results
+
+Written by `python -m ooospec_agents.bench.results` from the files in `docs/results/`; a test checks that they
+match. Ratios are of total times with 95 % bootstrap intervals. "identical" is the share of outputs whose
+token ids equal those of stock vLLM in the same run; in bfloat16, verifying several tokens at once may round
+differently for any method.
+"""
+
+
+def render(folder: Path) -> str:
+    """The whole page, from every `*.json` of the folder in name order."""
+    parts = [HEAD]
+    for file in sorted(folder.glob("*.json")):
+        result = json.loads(file.read_text(encoding="utf-8"))
+        parts.append(_SECTIONS[result["kind"]](file.stem, result))
+    return "\n".join(parts)
+
+
+def _paired(name: str, result: Mapping[str, Any]) -> str:
+    title = f"Methods in pairs: {result['target']}, `{result['tool_choice']}`"
+    note = (
+        f"Prompts {'cached' if result['cached'] else 'not cached'}, "
+        f"stores {'growing' if result['growing'] else 'cold'}, {result['dtype']}, "
+        f"cores {result['cores']}. "
+        "`ar` is stock vLLM; `perfect` and `ceiling` are given the plain output and are limits, not methods."
+    )
+    rows = [
+        [
+            row["dataset"], row["method"], row["n"],
+            _interval(row["speedup"], row["speedup_low"], row["speedup_high"]),
+            f"{row['speedup_tokens']:.2f}", row["steps"], f"{row['acceptance_length']:.2f}",
+            f"{row['identical']:.3f}", f"{row['in_text']:.2f}",
+            f"{row['draft_ms_step']:.3f}" if "draft_ms_step" in row else "",
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    head = [
+        "data",
+        "method",
+        "n",
+        "speed-up",
+        "tokens/s ratio",
+        "steps",
+        "tokens a step",
+        "identical",
+        "in text",
+        "drafting ms/step",
+    ]
+    rivals = [
+        [row["dataset"], f"{row['method']} over {key.removeprefix('over_')}", _interval(*row[key])]
+        for row in result["rows"]
+        for key in row
+        if key.startswith("over_")
+    ]
+    between = "\n" + _table(["data", "ratio", "value"], rivals) if rivals else ""
+    return _section(title, name, result, note, _table(head, rows) + between)
+
+
+def _identity(name: str, result: Mapping[str, Any]) -> str:
+    scope = f"{result['items']} requests ({result['cross']})"
+    title = f"Unchanged output: {result['target']}, {result['dtype']}, {scope}"
+    note = (
+        f"{result['identical']} of {result['n']} outputs have stock vLLM's token ids; "
+        f"{len(result['ties'])} differ where the "
+        f"plain run's two tokens were within 1e-4; {len(result['faults'])} other differences. "
+        f"{result['called']} were calls."
+    )
+    rows = [
+        [hint, r["n"], r["identical"], r["same_message"], r["tokens"], r["steps"], r["hint_used"]]
+        for hint, r in result["by_hint"].items()
+    ]
+    table = _table(["hint", "n", "same ids", "same message", "tokens", "steps", "hint used"], rows)
+    listed = [
+        [kind, e["dataset"], e["item"], e["hint"], e["tool_choice"], e["stream"], e["at"], e["gap"]]
+        for kind, entries in (("tie", result["ties"]), ("difference", result["faults"]))
+        for e in entries
+    ]
+    if listed:
+        table += "\n" + _table(
+            ["", "data", "request", "hint", "tool choice", "stream", "at token", "logit gap"], listed
+        )
+    return _section(title, name, result, note, table)
+
+
+def _overhead(name: str, result: Mapping[str, Any]) -> str:
+    row = [
+        result["what"],
+        result["pairs"],
+        _interval(result["value"], result["low"], result["high"]),
+        f"{result['same']:.3f}",
+    ]
+    title = f"Cost: {result['target']}, {result['dtype']}"
+    return _section(title, name, result, "", _table(["what", "pairs", "ratio", "identical"], [row]))
+
+
+def _demo(name: str, result: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            row["task"], "yes" if row["derived"] else "no", f"{row['plain_s']:.2f}", f"{row['ours_s']:.2f}",
+            f"{row['plain_s'] / row['ours_s']:.2f}", row["identical"], row["reproducible"],
+            row["steps_plain"], row["steps_ours"],
+        ]
+        for row in result["tasks"]
+    ]  # fmt: skip
+    head = [
+        "task",
+        "value not in the text",
+        "plain s",
+        "ours s",
+        "ratio",
+        "identical",
+        "plain repeats",
+        "steps plain",
+        "steps ours",
+    ]
+    note = f"{result['target']} with sidecar {result['sidecar']}: **{result['speedup']:.2f}x** in total."
+    return _section("Demo: a LangGraph agent", name, result, note, _table(head, rows))
+
+
+def _sampling(name: str, result: Mapping[str, Any]) -> str:
+    return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
+
+
+_SECTIONS = {
+    "paired": _paired,
+    "identity": _identity,
+    "overhead": _overhead,
+    "demo": _demo,
+    "sampling": _sampling,
+}
+
+
+def _section(title: str, name: str, result: Mapping[str, Any], note: str, table: str) -> str:
+    machine = ", ".join(f"{key} {value}" for key, value in result["machine"].items())
+    parts = [f"## {title}", note, table.strip(), f"`{result['command']}`", f"File `{name}.json`; {machine}."]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def main(
+    folder: Annotated[Path, typer.Option(help="Folder of result files.")] = Path("docs/results"),
+    page: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/results.md"),
+) -> None:
+    """Write the page."""
+    page.write_text(render(folder), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,108 @@
+"""Are sampled calls drawn from the target's own distribution, also beside greedy requests in one batch?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from ooospec_agents.bench.data import Item
+from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.servers import Server
+from ooospec_agents.bench.stats import two_sample_p
+from ooospec_agents.hint import Hint
+
+COLOURS = ("red", "green", "blue")
+SIZES = ("small", "large")
+PAINT = Item(
+    id="paint",
+    dataset="sampling",
+    messages=[{"role": "user", "content": "Order one paint pot of any colour and any size. Surprise me."}],
+    tools=[
+        {
+            "type": "function",
+            "function": {
+                "name": "order_paint",
+                "description": "Order a pot of paint.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        "colour": {"type": "string", "enum": list(COLOURS)},
+                        "size": {"type": "string", "enum": list(SIZES)},
+                    },
+                    "required": ["colour", "size"],
+                    "additionalProperties": False,
+                },
+            },
+        }
+    ],
+)
+"""A request whose sampled call has six outcomes, so that a few hundred draws tell two distributions apart."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Outcomes of sampled requests, and the token ids of the greedy ones that ran in the same batches."""
+
+    outcomes: list[str]
+    greedy: list[list[int]]
+    drafted: int
+
+
+def draw(
+    client: httpx.Client, server: Server, n: int, xargs: dict[str, Any], greedy_every: int = 4
+) -> Sample:
+    """Send `n` sampled requests, eight at a time, every `greedy_every`-th followed by a greedy one.
+
+    Args:
+        client: For all requests.
+        server: Who answers.
+        n: Sampled requests.
+        xargs: Their `vllm_xargs`; empty for stock vLLM.
+        greedy_every: 0 for none.
+    """
+    greedy_body = with_xargs(chat_body(server.model, PAINT, tool_choice="required", max_tokens=48), xargs)
+    sampled_body = greedy_body | {"temperature": 1.0, "top_p": 1.0, "top_k": -1}
+    work = []
+    for number in range(n):
+        work.append(sampled_body)
+        if greedy_every and number % greedy_every == 0:
+            work.append(greedy_body)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        answers = list(pool.map(lambda body: ask(client, server.url, body), work))
+    pairs = list(zip(work, answers, strict=True))
+    return Sample(
+        outcomes=[outcome(answer) for body, answer in pairs if body is sampled_body],
+        greedy=[answer.token_ids for body, answer in pairs if body is greedy_body],
+        drafted=sum(sum(((answer.report or {}).get("drafted") or {}).values()) for answer in answers),
+    )
+
+
+def hinted_xargs() -> dict[str, Any]:
+    """Drafts that reach into the sampled values: a hint for one of the six outcomes."""
+    hint = Hint.of_call("order_paint", {"colour": "red", "size": "small"}, 0.99, "bench")
+    return {"ooospec": "ooospec", "ooospec_hint": hint.to_json(), "ooospec_report": 1}
+
+
+def outcome(answer: Answer) -> str:
+    """The sampled values of one call, or "other"."""
+    try:
+        arguments = json.loads(answer.calls[0]["arguments"])
+        return f"{arguments['colour']} {arguments['size']}"
+    except (IndexError, KeyError, TypeError, ValueError):
+        return "other"
+
+
+def p_value(plain: Sample, own: Sample) -> float:
+    """Probability of a difference at least this big if both came from one distribution."""
+    return two_sample_p(plain.outcomes, own.outcomes)
+
+
+def greedy_unchanged(plain: Sequence[list[int]], own: Sequence[list[int]]) -> float:
+    """Share of our greedy outputs that are among the plain ones (batching alone may round in two ways)."""
+    known = {tuple(ids) for ids in plain}
+    return sum(tuple(ids) in known for ids in own) / max(len(own), 1)

@@ -1,0 +1,128 @@
+"""Starts what is measured: stock vLLM and ours with the same flags, and the sidecar."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ooospec_agents.process import LaunchPlan, serving
+from ooospec_agents.sidecar import launch as sidecar_launch
+from ooospec_agents.sidecar.client import ADAPTER
+from ooospec_agents.vllm_plugin.launch import plan_stock, plan_target
+from ooospec_agents.weights import resolve
+
+HOST = "127.0.0.1"
+READY_WITHIN_S = 300.0
+SERVED_NAME = "target"
+SIDECAR_NAME = ADAPTER
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its root URL and the model name that it answers to."""
+
+    url: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stock and ours have in common, so that only the drafting differs.
+
+    Attributes:
+        model: Model name or folder.
+        dtype: vLLM's `--dtype`.
+        cores: Cores of each target, as in `VLLM_CPU_OMP_THREADS_BIND`; "" leaves vLLM's choice.
+        kv_gib: KV cache of each server in GiB.
+        max_model_len: vLLM's `--max-model-len`.
+    """
+
+    model: str
+    dtype: str = "bfloat16"
+    cores: str = "0-1"
+    kv_gib: int = 1
+    max_model_len: int = 4096
+
+    def flags(self) -> list[str]:
+        """Flags of vLLM that both servers get."""
+        return [
+            "--served-model-name", SERVED_NAME, "--dtype", self.dtype,
+            "--max-model-len", str(self.max_model_len), "--max-num-seqs", "8",
+        ]  # fmt: skip
+
+    def environment(self) -> dict[str, str]:
+        """Environment that both servers get."""
+        bind = {"VLLM_CPU_OMP_THREADS_BIND": self.cores} if self.cores else {}
+        return {"VLLM_CPU_KVCACHE_SPACE": str(self.kv_gib), "VLLM_NO_USAGE_STATS": "1", **bind}
+
+
+@contextmanager
+def stock(
+    setup: Setup, logs: Path, name: str = "stock", speculation: Mapping[str, Any] | None = None
+) -> Iterator[Server]:
+    """A stock vLLM server; with `speculation` (a `--speculative-config`) one that uses vLLM's own drafter."""
+    port = free_port()
+    extra = setup.flags()
+    if speculation:
+        extra += ["--per-request-spec-decode-metrics", "summary"]
+    plan = plan_stock(
+        str(resolve(setup.model)), host=HOST, port=port, speculative_config=speculation, extra_args=extra
+    )
+    with _running(plan, setup, port, logs / f"{name}.log"):
+        yield Server(f"http://{HOST}:{port}", SERVED_NAME)
+
+
+@contextmanager
+def ours(
+    setup: Setup,
+    logs: Path,
+    helper: Server | None = None,
+    *,
+    allow_replay: bool = False,
+    environment: dict[str, str] | None = None,
+    name: str = "ours",
+) -> Iterator[Server]:
+    """Our server, with the sidecar `helper` in server mode if one is given."""
+    port = free_port()
+    plan = plan_target(
+        str(resolve(setup.model)),
+        host=HOST,
+        port=port,
+        sidecar=helper.url if helper else None,
+        sidecar_model=helper.model if helper else None,
+        sidecar_api_key=None,
+        allow_replay=allow_replay,
+        extra_args=setup.flags(),
+    )
+    plan = replace(plan, env={**plan.env, **(environment or {})})
+    with _running(plan, setup, port, logs / f"{name}.log"):
+        yield Server(f"http://{HOST}:{port}", SERVED_NAME)
+
+
+@contextmanager
+def sidecar(model: str, logs: Path, adapter: str | None = None, cores: str = "") -> Iterator[Server]:
+    """A sidecar server, as `ooospec serve sidecar` starts it; `cores` "" leaves it where that puts it."""
+    port = free_port()
+    extra = [] if adapter else ["--served-model-name", SIDECAR_NAME]
+    plan = sidecar_launch.command(str(resolve(model)), adapter, port, HOST, extra)
+    with _running(plan, Setup(model, cores=cores), port, logs / "sidecar.log"):
+        yield Server(f"http://{HOST}:{port}", SIDECAR_NAME)
+
+
+def free_port() -> int:
+    """A port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(plan: LaunchPlan, setup: Setup, port: int, log: Path) -> Iterator[None]:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    plan = replace(plan, env={**plan.env, **setup.environment()})
+    with serving(plan, f"http://{HOST}:{port}/health", READY_WITHIN_S, log):
+        yield
