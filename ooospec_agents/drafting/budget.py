@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FLOOR = 0.04
-"""A draft token costs about a thirtieth of a decoding step on a CPU (measured: docs/results.md); less likely ones lose."""
+FLOOR = 0.07
+"""A draft token costs about a fifteenth of a decoding step on a CPU (docs/results.md); less likely ones lose."""
 
 
 @dataclass(frozen=True)

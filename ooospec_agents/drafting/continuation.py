@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import Gap
+from ooospec_agents.formats.style import INDENTED, Gap, Style
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["fixed", "name", "key", "value", "end", "stop"]
@@ -24,7 +25,7 @@ UNFINISHED = 0.2
 
 @dataclass(frozen=True)
 class Piece:
-    """Expected text, who expects it, and the probability that it is right if all before it is. "stop": the output ends."""
+    """Expected text, who expects it, and the probability that all up to its end is right. "stop": the output ends."""
 
     kind: PieceKind
     text: str
@@ -63,10 +64,8 @@ class Continuation:
 
     def pieces(self) -> list[Piece]:
         """The expected pieces, in order."""
-        try:
+        with contextlib.suppress(_Stop):
             self._go()
-        except _Stop:
-            pass
         return self._pieces
 
     def _go(self) -> None:
@@ -101,6 +100,9 @@ class Continuation:
         expected = self._style.gap(gap, level)
         if self._skip:
             blank = self._skip[: len(self._skip) - len(self._skip.lstrip(WHITESPACE))]
+            if "\n" in blank and not expected.startswith(blank) and not self._style.profile.indent:
+                self._style = Style(INDENTED)
+                expected = self._style.gap(gap, level)
             if len(blank) < len(self._skip) or not expected.startswith(blank):
                 expected = blank
         source = "dialect" if (gap, level) in self._style.seen else "schema"
@@ -216,7 +218,11 @@ class Continuation:
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
         begun = self._skip.lstrip(WHITESPACE)
-        fitting = [plan for plan in plans if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))]
+        fitting = [
+            plan
+            for plan in plans
+            if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))
+        ]
         likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
         plan = likely or (fitting[0] if fitting and (begun or not first) else None) or self._stray(begun)
         if plan is None:
@@ -239,7 +245,7 @@ class Continuation:
             return None
         if len(begun) > 2 and begun.rstrip(WHITESPACE + ":").endswith('"'):
             return SlotPlan(_unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
-        fitting = (key for key in self._expectation.keys() if f'"{key}"'.startswith(begun))
+        fitting = (key for key in self._expectation if f'"{key}"'.startswith(begun))
         return next((SlotPlan(key, 0.5, "schema") for key in fitting), None)
 
     def _plans(self) -> list[SlotPlan]:
@@ -277,12 +283,15 @@ class Continuation:
                 self._emit("value", rest, guess.source, guess.confidence)
                 self._emit("value", '"', guess.source, 0.7)
             elif string:
-                self._emit("value", '"', "copy", UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1)
+                self._emit(
+                    "value",
+                    '"',
+                    "copy",
+                    UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1,
+                )
             else:
                 raise _Stop
-        elif not closers and not LITERAL.fullmatch(begun):
-            raise _Stop
-        elif begun[-1] in ",:[{ \n":
+        elif (not closers and not LITERAL.fullmatch(begun)) or begun[-1] in ",:[{ \n":
             raise _Stop
         elif not closers:
             self._joint *= 0.6

@@ -10,7 +10,7 @@ from ooospec_agents.drafting.request import MAX_CONVERSATION_CHARS
 
 
 def conversation_text(messages: Sequence[Any], limit: int = MAX_CONVERSATION_CHARS) -> str:
-    """OpenAI messages (or Responses input items) as lines `role: text`, the newest last; at most `limit` characters from the end.
+    """OpenAI messages (or Responses input items) as lines `role: text`, the newest last; at most `limit` characters.
 
     Calls in earlier messages stand as their arguments' JSON. What is no message is passed over.
     """
@@ -39,5 +39,6 @@ def _content(message: Mapping[str, Any]) -> str:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             arguments = function.get("arguments")
-            texts.append(f"{function.get('name')} {arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)}")
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+            texts.append(f"{function.get('name')} {text}")
     return "\n".join(texts)

@@ -98,7 +98,10 @@ class Cursor:
             kind = "fixed"
         elif self.calls:
             kind = "end"
-        return [*self.segments, Segment(kind, rest, max(len(self.calls) - 1, 0), self.key if self.inside else "")]
+        return [
+            *self.segments,
+            Segment(kind, rest, max(len(self.calls) - 1, 0), self.key if self.inside else ""),
+        ]
 
     def _read(self, char: str, at: int) -> None:
         if self.anchor == "outside":
@@ -130,6 +133,8 @@ class Cursor:
         self.anchor, self._anchor_at, self._start = anchor, at, -1
         self._in_string = self._escaped = self._keyed = False
         self._depth = 0
+        if anchor == "key":
+            self.key = ""
 
     def _cut(self, kind: Kind, end: int, slot: str = "") -> None:
         if end > self._segment_at:

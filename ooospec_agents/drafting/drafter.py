@@ -184,7 +184,9 @@ class Drafter:
         for segment in segments[self._judged :]:
             call = segment.call
             if segment.kind in ("name", "value") and call < len(self._cursor.calls):
-                self._expectation.judge(call, self._cursor.calls[call].name, segment.slot, segment.text, self._cursor.style)
+                self._expectation.judge(
+                    call, self._cursor.calls[call].name, segment.slot, segment.text, self._cursor.style
+                )
         self._judged = len(segments)
 
     def _tokens(self, pieces: Sequence[Piece], limit: int) -> Draft:

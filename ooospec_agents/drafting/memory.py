@@ -1,4 +1,4 @@
-"""What is learned from finished calls: history, habits, trust. Bounded, and kept apart by tenant, LoRA, method and format."""
+"""What finished calls teach: history, habits, trust. Bounded; kept apart by tenant, LoRA, method and format."""
 
 from __future__ import annotations
 
@@ -44,8 +44,11 @@ class Memory:
         self.style = cursor.style.copy()
         if len(self.openings) < MAX_OPENINGS or cursor.first_opening in self.openings:
             self.openings[cursor.first_opening] += 1
-        if ended and not cursor.inside and len(cursor.partial) < 64 and (
-            len(self.endings) < MAX_OPENINGS or cursor.partial in self.endings
+        if (
+            ended
+            and not cursor.inside
+            and len(cursor.partial) < 64
+            and (len(self.endings) < MAX_OPENINGS or cursor.partial in self.endings)
         ):
             self.endings[cursor.partial] += 1
         for call in done:

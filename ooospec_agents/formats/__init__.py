@@ -5,12 +5,28 @@ from __future__ import annotations
 from ooospec_agents.formats.style import FLAT, INDENTED, Profile, Style
 from ooospec_agents.formats.wire import FORMATS, Kind, Segment, WireFormat
 
-__all__ = ["FLAT", "FORMATS", "INDENTED", "Kind", "Profile", "Segment", "Style", "WireFormat", "choose_format"]
+__all__ = [
+    "FLAT",
+    "FORMATS",
+    "INDENTED",
+    "Kind",
+    "Profile",
+    "Segment",
+    "Style",
+    "WireFormat",
+    "choose_format",
+]
 
 HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "ooospec_json"})
 """vLLM tool-call parsers whose grammar under "required" is hermes markup."""
 
-AUTO_FORMATS = {"hermes": "hermes", "qwen3_json": "hermes", "ooospec_json": "fenced", "llama3_json": "json", "xlam": "array"}
+AUTO_FORMATS = {
+    "hermes": "hermes",
+    "qwen3_json": "hermes",
+    "ooospec_json": "fenced",
+    "llama3_json": "json",
+    "xlam": "array",
+}
 """What a target behind a parser is expected to write on its own, until its dialect is known."""
 
 

@@ -15,7 +15,7 @@ LONG_MATCH = 12
 def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
     """How a string that begins with `begun` goes on in `text`.
 
-    The longest end of `begun` that occurs there is looked for, the latest occurrence first; the whole of a short `begun`
+    The longest end of `begun` that occurs there is looked for, the latest occurrence first; what begins with a letter
     must stand at the start of a word.
 
     Args:

@@ -16,8 +16,11 @@ from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, wr
 WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 STOP_WORDS = frozenset(
-    "a an and are as at be by can could do for from get give has have how i in is it like me my need of on or please set so some"
-    " tell that the their then this to use user using want was what when which will with would you your".split()
+    """
+    a an and are as at be by can could do for from get give has have how i in is it like me my need of
+    on or please set so some tell that the their then this to use user using want was what when which
+    will with would you your
+    """.split()
 )
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|\.\d)|(?<=[$€£])\d+(?:\.\d+)?")
 NUMBER_UNIT = re.compile(r"-?\d+(?:\.\d+)?(?=[A-Za-z%])")
@@ -30,7 +33,10 @@ IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
 PROPER = re.compile(r"\b[A-Z][\w'’.-]*(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ][A-Z][\w'’.-]*)*")
 CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
-NUMBER_WORDS = {word: index for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)}
+NUMBER_WORDS = {
+    word: index
+    for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+}
 SPELLED = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
 MAX_SPANS = 64
 MAX_GUESSES = 6
@@ -41,7 +47,9 @@ def words(text: str) -> tuple[str, ...]:
     """The words of a text or an identifier, lower case, plural s cut, stop words left out."""
     parts = WORD.findall(CAMEL.sub(" ", text.replace("_", " ")))
     lowered = (part.lower() for part in parts)
-    return tuple(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in lowered if word not in STOP_WORDS)
+    return tuple(
+        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in lowered if word not in STOP_WORDS
+    )
 
 
 def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
@@ -54,7 +62,9 @@ def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
     scores = []
     for vocabulary in vocabularies:
         shared = sum(
-            weight * asked[word] * math.log(1 + count / frequency[word]) for word, weight in vocabulary.items() if word in asked
+            weight * asked[word] * math.log(1 + count / frequency[word])
+            for word, weight in vocabulary.items()
+            if word in asked
         )
         scores.append(shared / (4 + math.sqrt(sum(vocabulary.values()))))
     top = max(scores, default=0.0)
@@ -150,7 +160,13 @@ class Spans:
         for score, span in ranked[:MAX_GUESSES]:
             value = _typed(span.text, slot)
             if value is not None:
-                out.append(Guess([value] if listed and not isinstance(value, list) else value, 0.8 * score / total, "lexical"))
+                out.append(
+                    Guess(
+                        [value] if listed and not isinstance(value, list) else value,
+                        0.8 * score / total,
+                        "lexical",
+                    )
+                )
         return out
 
     def finish(self, slot: Slot | None, begun: str) -> Guess | None:
@@ -163,7 +179,9 @@ class Spans:
                 if len(text) > len(begun):
                     return Guess(text[len(begun) :], 0.5, "lexical")
         low = begun.lower()
-        fitting = [span.text for span in self._all() if len(span.text) > len(begun) and span.text.lower().startswith(low)]
+        fitting = [
+            span.text for span in self._all() if len(span.text) > len(begun) and span.text.lower().startswith(low)
+        ]
         return Guess(fitting[0][len(begun) :], 0.5 if len(fitting) == 1 else 0.35, "lexical") if fitting else None
 
     def _moments(self, slot: Slot) -> list[Guess]:
@@ -199,7 +217,15 @@ class Spans:
             base = {"number": 1.0, "spelled": 0.5}.get(kind, 0.0)
         else:
             about = _about(slot)
-            base = {"spelled": 0.0, "quoted": 1.2, "proper": 0.7, "identifier": 0.5, "number": 0.15, "code": 0.4, "after": 1.4}.get(kind, 0.3)
+            base = {
+                "spelled": 0.0,
+                "quoted": 1.2,
+                "proper": 0.7,
+                "identifier": 0.5,
+                "number": 0.15,
+                "code": 0.4,
+                "after": 1.4,
+            }.get(kind, 0.3)
             if kind == "date":
                 base = 2.5 if "date" in about or "time" in about else 0.1
             elif kind == "time":
@@ -235,13 +261,23 @@ class Spans:
                 if any(low <= start < high for low, high in covered):
                     continue
                 text = self._text[start:end].rstrip(".'")
-                if kind == "proper" and (text.lower() in STOP_WORDS or self._text[start - 1 : start] in ("", "\n") or self._opens_sentence(start, text)):
+                if kind == "proper" and (
+                    text.lower() in STOP_WORDS
+                    or self._text[start - 1 : start] in ("", "\n")
+                    or self._opens_sentence(start, text)
+                ):
                     continue
                 out[kind, text] = Span(text, kind, start)
                 if solid:
                     covered.append((start, end))
 
-        for kind, pattern in (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME), ("quoted", QUOTED)):
+        for kind, pattern in (
+            ("email", EMAIL),
+            ("url", URL),
+            ("date", DATE),
+            ("time", TIME),
+            ("quoted", QUOTED),
+        ):
             add(kind, pattern, solid=True)
         add("number", NUMBER)
         add("number", NUMBER_UNIT)

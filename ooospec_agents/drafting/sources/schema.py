@@ -8,7 +8,10 @@ from typing import Any
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
 
-EXAMPLE = re.compile(r"(?:e\.g\.?,?|for example,?|such as|example:|like)\s*[:,]?\s*(?:'([^']{1,60})'|\"([^\"]{1,60})\"|([\w.+-]+))", re.I)
+EXAMPLE = re.compile(
+    r"(?:e\.g\.?,?|for example,?|such as|example:|like)\s*[:,]?\s*(?:'([^']{1,60})'|\"([^\"]{1,60})\"|([\w.+-]+))",
+    re.I,
+)
 MAX_OPTIONS = 8
 
 

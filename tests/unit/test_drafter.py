@@ -1,0 +1,291 @@
+"""Drafts, checked against a target whose output is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.drafter import Drafter
+from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.formats import FORMATS, Style
+from ooospec_agents.hint import CallHint, Hint, SlotHint
+
+STOP = 0
+
+
+class Letters:
+    """A tokenizer whose tokens are characters."""
+
+    vocab_size = 0x110000
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(char) for char in text]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(map(chr, ids))
+
+
+def tool(name: str, properties: dict[str, Any], required: Sequence[str] = (), description: str = "") -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(required)}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    }
+
+
+BOOK = tool(
+    "book_table",
+    {
+        "place": {"type": "string"},
+        "guests": {"type": "integer"},
+        "seat": {"enum": ["inside", "outside"]},
+        "note": {"type": "string"},
+    },
+    ["place", "guests"],
+    "Book a table in a restaurant",
+)
+WEATHER = tool("get_weather", {"city": {"type": "string"}}, ["city"], "Weather forecast of a city")
+CATALOG = Catalog.from_tools([WEATHER, BOOK])
+SAID = "user: Book a table for 4 at Chez Nous please, seated outside."
+ARGUMENTS = {"place": "Chez Nous", "guests": 4, "seat": "outside", "note": "by the window"}
+
+
+def spec(method: str = "ooospec", **changes: Any) -> RequestSpec:
+    values: dict[str, Any] = {
+        "id": "r",
+        "method": method,
+        "wire_format": "hermes",
+        "catalog": CATALOG,
+        "required": True,
+    }
+    return RequestSpec(**{**values, "conversation": SAID, **changes})
+
+
+def output(
+    arguments: dict[str, Any] = ARGUMENTS,
+    name: str = "book_table",
+    wire_format: str = "hermes",
+    style: Style | None = None,
+) -> str:
+    return "".join(segment.text for segment in FORMATS[wire_format].write([(name, arguments)], style))
+
+
+def serve(drafter: Drafter, text: str, limit: int = 500, hints: dict[int, Hint] | None = None) -> int:
+    """Decode `text` with the drafter's help as a greedy target would; returns the steps it took."""
+    ids = [*Letters().encode(text), STOP]
+    at = steps = 0
+    while at < len(ids):
+        if hints and steps in hints:
+            drafter.offer(hints[steps], 0.0)
+        draft = drafter.draft(limit).tokens if at else []
+        kept = 0
+        while kept < len(draft) and at + kept < len(ids) - 1 and draft[kept] == ids[at + kept]:
+            kept += 1
+        drafter.commit(ids[at : at + kept + 1])
+        at += kept + 1
+        steps += 1
+    return steps
+
+
+def drafter(request: RequestSpec, stores: Stores | None = None) -> Drafter:
+    return Drafter(request, Letters(), stores if stores is not None else Stores(), stop_ids=[STOP])
+
+
+def hint(**arguments: Any) -> Hint:
+    return Hint.of_call("book_table", arguments or ARGUMENTS, 0.95)
+
+
+@pytest.mark.parametrize("wire_format", sorted(FORMATS))
+def test_a_right_hint_leaves_two_steps(wire_format: str) -> None:
+    request = spec(wire_format=wire_format, named="book_table" if FORMATS[wire_format].bare else "")
+    assert serve(drafter(request), output(wire_format=wire_format), hints={0: hint()}) == 2
+
+
+def test_one_wrong_value_costs_one_step_for_each_token_of_it_that_nobody_knows() -> None:
+    # "Q", then the closing quote that ends it is drafted; the rest follows at once.
+    text = output({**ARGUMENTS, "place": "Q"})
+    assert serve(drafter(spec()), text, hints={0: hint()}) <= 4
+
+
+def test_a_wrong_name_is_left_at_once_for_the_function_that_is_written() -> None:
+    wrong = Hint(
+        calls=(CallHint(name="get_weather", confidence=0.9),),
+        alternatives=(
+            CallHint(name="book_table", slots={k: SlotHint(value=v, confidence=0.9) for k, v in ARGUMENTS.items()}),
+        ),
+    )
+    assert serve(drafter(spec()), output(), hints={0: wrong}) == 3
+
+
+def test_a_late_hint_is_in_the_very_next_draft() -> None:
+    request = drafter(spec(conversation=""))
+    request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"place": "'))
+    before = request.draft(500).tokens
+    request.offer(hint(), 0.0)
+    after = Letters().decode(request.draft(500).tokens)
+    assert before == []
+    assert after.startswith('Chez Nous", "guests": 4, ')
+
+
+def test_the_order_and_the_gaps_of_a_complete_hint_are_kept() -> None:
+    arguments = {"note": "x", "guests": 2, "place": "Y"}
+    assert serve(drafter(spec()), output(arguments), hints={0: hint(**arguments)}) == 2
+
+
+def test_another_layout_is_taken_up_after_its_first_gap() -> None:
+    text = output(style=Style(FORMATS["fenced"].profile))
+    assert serve(drafter(spec()), text, hints={0: hint()}) <= 4
+
+
+def test_the_layout_of_the_last_call_is_remembered() -> None:
+    stores = Stores()
+    first = drafter(spec(), stores)
+    serve(first, output(style=Style(FORMATS["fenced"].profile)))
+    first.finish()
+    assert serve(drafter(spec(), stores), output(style=Style(FORMATS["fenced"].profile)), hints={0: hint()}) == 2
+
+
+def test_history_fills_what_was_the_same_before() -> None:
+    stores = Stores()
+    for _ in range(3):
+        one = drafter(spec("toolspec"), stores)
+        serve(one, output())
+        one.finish()
+    assert serve(drafter(spec("toolspec"), stores), output()) == 2
+
+
+def test_nothing_is_learned_across_tenants_methods_scopes_or_loras() -> None:
+    stores = Stores()
+    one = drafter(spec("toolspec", tenant="a"), stores)
+    serve(one, output())
+    one.finish()
+    fresh = serve(drafter(spec("toolspec", tenant="z")), output())
+    assert serve(drafter(spec("toolspec", tenant="a"), stores), output()) < fresh
+    for other in (spec("toolspec", tenant="b"), spec("toolspec", tenant="a", scope="s")):
+        assert serve(drafter(other, stores), output()) == fresh
+    lora = Drafter(spec("toolspec", tenant="a"), Letters(), stores, lora="x", stop_ids=[STOP])
+    assert serve(lora, output()) == fresh
+    lexical = drafter(spec("lexical", tenant="a"), stores)
+    assert lexical.draft(500) == drafter(spec("lexical")).draft(500)
+
+
+def test_a_hint_is_ignored_by_other_methods() -> None:
+    for method in ("toolspec", "lexical"):
+        assert serve(drafter(spec(method)), output(), hints={0: hint()}) == serve(drafter(spec(method)), output())
+
+
+@pytest.mark.parametrize("method", ["off", "ceiling"])
+def test_nothing_is_drafted_or_learned(method: str) -> None:
+    stores = Stores()
+    request = drafter(spec(method), stores)
+    assert serve(request, output(), hints={0: hint()}) == len(output()) + 1
+    request.finish()
+    assert stores.memory(("", "", method, "", "hermes"), FORMATS["hermes"].profile).answers == 0
+
+
+def test_lexical_guesses_need_no_hint() -> None:
+    request = drafter(spec("lexical"))
+    serve(request, output())
+    accepted = request.report()["accepted"]
+    assert accepted["lexical"] >= len('"book_table"') + len("4") + len('"outside"')
+
+
+def test_text_is_not_drafted_once_it_is_text() -> None:
+    request = drafter(spec(required=False))
+    request.commit(Letters().encode("Hello, how can I help"))
+    assert request.draft(500).tokens == []
+
+
+def test_a_call_after_text_is_drafted() -> None:
+    request = drafter(spec(required=False, wire_format="fenced"))
+    request.commit(Letters().encode("Sure.\n```js"))
+    assert Letters().decode(request.draft(500).tokens).startswith('on\n{\n  "name": "book_table"')
+
+
+def test_parallel_calls_of_a_hint_are_drafted_one_after_the_other() -> None:
+    calls = [("get_weather", {"city": "Rome"}), ("book_table", ARGUMENTS)]
+    hinted = Hint(calls=tuple(Hint.of_call(name, arguments, 0.95).calls[0] for name, arguments in calls))
+    text = "".join(segment.text for segment in FORMATS["hermes"].write(calls))
+    assert serve(drafter(spec()), text, hints={0: hinted}) <= 3
+
+
+def test_a_draft_keeps_to_its_limit() -> None:
+    request = drafter(spec())
+    request.offer(hint(), 0.0)
+    request.commit([ord("<")])
+    assert len(request.draft(7).tokens) == 7
+    assert request.draft(0).tokens == []
+
+
+def test_the_stop_token_ends_the_draft() -> None:
+    request = drafter(spec())
+    request.offer(hint(), 0.0)
+    request.commit([ord("<")])
+    assert request.draft(500).tokens[-1] == STOP
+
+
+def test_after_the_stop_token_nothing_is_drafted() -> None:
+    request = drafter(spec())
+    request.commit([*Letters().encode(output()), STOP])
+    assert request.draft(500).tokens == []
+
+
+def test_report_counts_what_was_accepted() -> None:
+    request = drafter(spec())
+    steps = serve(request, output(), hints={0: hint()})
+    report = request.report()
+    assert report["steps"] == steps == 2
+    assert report["tokens"] == len(output()) + 1 == len(report["token_sources"])
+    assert sum(report["accepted"].values()) == report["tokens"] - 2
+    assert report["hint"] == {
+        "arrived": True,
+        "at_token": 0,
+        "used": True,
+        "after_ms": report["hint"]["after_ms"],
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    text=st.text(max_size=60) | st.text(alphabet='{}[]":, \\natme1<tool_call>`json', max_size=80),
+    cut=st.integers(1, 30),
+    wire_format=st.sampled_from(sorted(FORMATS)),
+)
+def test_whatever_the_target_writes_drafting_goes_on(text: str, cut: int, wire_format: str) -> None:
+    request = drafter(spec(wire_format=wire_format, named="book_table" if FORMATS[wire_format].bare else ""))
+    request.offer(hint(), 0.0)
+    for start in range(0, len(text), cut):
+        request.commit(Letters().encode(text[start : start + cut]))
+        draft = request.draft(40)
+        assert len(draft.tokens) == len(draft.sources) <= 40
+    request.finish()
+
+
+@settings(max_examples=40, deadline=None)
+@given(cut=st.integers(0, len(output()) - 1))
+def test_wherever_the_target_stands_a_right_hint_writes_the_rest(cut: int) -> None:
+    request = drafter(spec())
+    text = output()
+    if cut:
+        request.commit(Letters().encode(text[:cut]))
+    request.offer(hint(), 0.0)
+    assert Letters().decode(request.draft(500).tokens[:-1]) == text[cut:]
+
+
+def test_conversation_keeps_its_end() -> None:
+    messages = [
+        {"role": "user", "content": "a" * 50},
+        {"role": "user", "content": [{"type": "text", "text": "b"}]},
+        "junk",
+    ]
+    assert conversation_text(messages, limit=12) == "aaaa\nuser: b"
+
+
+def test_conversation_tells_earlier_calls() -> None:
+    call = {"function": {"name": "f", "arguments": '{"a": 1}'}}
+    assert conversation_text([{"role": "assistant", "content": None, "tool_calls": [call]}]) == 'assistant: f {"a": 1}'

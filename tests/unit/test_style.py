@@ -1,0 +1,49 @@
+"""Layout and values as a target writes them."""
+
+import pytest
+
+from ooospec_agents.formats import FLAT, INDENTED, Style
+
+
+def test_flat_style_writes_values_on_one_line() -> None:
+    assert Style(FLAT).render({"a": [1, 2.5, None], "b": {"c": True}}) == '{"a": [1, 2.5, null], "b": {"c": true}}'
+
+
+def test_indented_style_indents_values_below_the_arguments() -> None:
+    text = '{\n      "a": [\n        1\n      ]\n    }'
+    assert Style(INDENTED).render({"a": [1]}) == text
+
+
+def test_text_beyond_ascii_stays_as_it_is() -> None:
+    assert Style().render('你好 "q"') == '"你好 \\"q\\""'
+
+
+def test_first_gap_tells_the_whole_layout() -> None:
+    style = Style(FLAT)
+    style.learn("open", 1, "\n    ")
+    assert style.gap("open", 2) == "\n        "
+    assert style.gap("close", 1) == "\n"
+
+
+def test_a_gap_seen_outweighs_the_layout() -> None:
+    style = Style(FLAT)
+    style.learn("colon", 2, "")
+    assert (style.gap("colon", 2), style.gap("colon", 1)) == ("", " ")
+
+
+def test_a_copy_learns_alone() -> None:
+    style = Style(FLAT)
+    style.copy().learn("colon", 2, "")
+    assert style.gap("colon", 2) == " "
+
+
+def test_whitespace_without_end_is_no_habit() -> None:
+    style = Style(FLAT)
+    style.learn("comma", 2, " " * 1000)
+    assert style.gap("comma", 2) == " "
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
+def test_what_is_no_json_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"JSON"):
+        Style().render(value)

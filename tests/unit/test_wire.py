@@ -1,0 +1,59 @@
+"""Whole calls written in each wire format."""
+
+import pytest
+
+from ooospec_agents.formats import FORMATS, choose_format
+
+CALL = ("get_weather", {"city": "Paris", "days": 3})
+WRITTEN = {
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>',
+    "fenced": '```json\n{\n  "name": "get_weather",\n  "arguments": {\n    "city": "Paris",\n    "days": 3\n  }\n}\n```',
+    "json": '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
+    "array": '[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
+    "arguments": '{"city": "Paris", "days": 3}',
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_a_call_is_written(name: str) -> None:
+    assert "".join(segment.text for segment in FORMATS[name].write([CALL])) == WRITTEN[name]
+
+
+def test_two_calls_in_hermes() -> None:
+    text = "".join(segment.text for segment in FORMATS["hermes"].write([("a", {}), ("b", {})]))
+    assert text == (
+        '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call>'
+    )
+
+
+def test_two_calls_in_an_array() -> None:
+    text = "".join(segment.text for segment in FORMATS["array"].write([("a", {}), ("b", {"x": [1]})]))
+    assert text == '[{"name": "a", "parameters": {}}, {"name": "b", "parameters": {"x": [1]}}]'
+
+
+@pytest.mark.parametrize(
+    ("parser", "choice", "expected"),
+    [
+        ("hermes", None, "hermes"),
+        ("hermes", "required", "hermes"),
+        ("ooospec_json", "auto", "fenced"),
+        ("ooospec_json", "required", "hermes"),
+        ("ooospec_json", {"type": "function", "function": {"name": "f"}}, "hermes"),
+        (None, "required", "array"),
+        (None, {"type": "function", "function": {"name": "f"}}, "arguments"),
+        (None, "auto", None),
+        ("hermes", "none", None),
+        ("deepseek_v3", "auto", None),
+    ],
+)
+def test_the_format_follows_parser_and_tool_choice(parser: str | None, choice: object, expected: str | None) -> None:
+    assert choose_format(parser, choice) == expected
+
+
+def test_no_tools_no_draft() -> None:
+    assert choose_format("hermes", "auto", has_tools=False) is None
+
+
+def test_a_constrained_answer_is_no_call() -> None:
+    assert choose_format("hermes", "auto", {"type": "json_schema"}) is None
+    assert choose_format("hermes", "auto", {"type": "text"}) == "hermes"
