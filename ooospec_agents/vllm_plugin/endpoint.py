@@ -57,7 +57,7 @@ class EndpointPlugin:
         app.include_router(router)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
-        """Bind the workers' proposers and open the road to them. Never raises: the server serves either way."""
+        """Bind the workers' proposers, open the road to them. Never raises: the server serves either way."""
         parser = getattr(args, "tool_call_parser", None)
         channel, reason = None, ""
         try:

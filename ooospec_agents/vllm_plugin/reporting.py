@@ -28,7 +28,7 @@ def reporting_send(send: Send, reporter: Reporter, ticket: Ticket) -> Send:
     """A `send` that adds the report under the key "ooospec".
 
     A JSON response gets it as its last key. A stream gets one more chunk before `[DONE]`, with the `id`,
-    `object`, `created` and `model` of the others and no choices. Other responses, like errors, pass unchanged.
+    `object`, `created` and `model` of the others and no choices. Other responses, like errors, pass.
     """
     return _Response(send, reporter, ticket).send
 
