@@ -245,7 +245,7 @@ class Continuation:
             return None
         if len(begun) > 2 and begun.rstrip(WHITESPACE + ":").endswith('"'):
             return SlotPlan(_unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
-        fitting = (key for key in self._expectation if f'"{key}"'.startswith(begun))
+        fitting = (key for key in self._expectation.parameter_names() if f'"{key}"'.startswith(begun))
         return next((SlotPlan(key, 0.5, "schema") for key in fitting), None)
 
     def _plans(self) -> list[SlotPlan]:

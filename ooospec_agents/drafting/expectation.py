@@ -84,7 +84,7 @@ class Expectation:
             order += [slot.name for slot in function.slots]
         return [self._slot_plan(function, name, slot, hinted) for slot in dict.fromkeys(order) if slot not in written]
 
-    def keys(self) -> list[str]:
+    def parameter_names(self) -> list[str]:
         """Parameter names that a target may write although they are not its function's."""
         slots = (slot.name for function in self.spec.catalog.functions for slot in function.slots)
         return list(dict.fromkeys([*slots, "type", "properties", "required"]))

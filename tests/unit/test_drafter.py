@@ -289,3 +289,9 @@ def test_conversation_keeps_its_end() -> None:
 def test_conversation_tells_earlier_calls() -> None:
     call = {"function": {"name": "f", "arguments": '{"a": 1}'}}
     assert conversation_text([{"role": "assistant", "content": None, "tool_calls": [call]}]) == 'assistant: f {"a": 1}'
+
+
+def test_a_key_of_another_function_is_finished() -> None:
+    request = drafter(spec())
+    request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"ci'))
+    assert Letters().decode(request.draft(500).tokens).startswith('ty": ')
