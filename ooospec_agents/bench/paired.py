@@ -5,8 +5,8 @@ The rules of the comparison:
 - Prompt KV is cached for all alike: before a request is timed, each server answers it once with one token,
   not drafting, which starts no wave and enters no history.
 - Stores are cold: each timed request has a scope of its own; or they grow: one scope a method, to which each
-  request is new. `Ledger` checks from scopes and reports that no answer was known before it was asked; only the
-  limits (perfect, degraded, ceiling) get the recorded output.
+  request is new. `Ledger` checks from scopes and reports that no answer was known before it was asked; only
+  the limits (perfect, degraded, ceiling) get the recorded output.
 - Every request counts, also those answered in text.
 """
 
