@@ -1,0 +1,173 @@
+"""What each source guesses."""
+
+import pytest
+
+from ooospec_agents.catalog import Catalog, Slot
+from ooospec_agents.drafting.cursor import Cursor
+from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS, MAX_OPENINGS, Memory, Stores
+from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.copying import copy_rest
+from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
+from ooospec_agents.drafting.sources.lexical import Spans, rank_functions
+from ooospec_agents.drafting.sources.schema import schema_guesses
+from ooospec_agents.formats import FLAT, FORMATS, Style
+
+
+def first(conversation: str, slot: Slot) -> object:
+    guesses = Spans(conversation).guesses(slot)
+    return guesses[0].value if guesses else None
+
+
+@pytest.mark.parametrize(
+    ("said", "slot", "value"),
+    [
+        ("user: Email it to ann@example.org today", Slot("recipient", ("string",), "mail address"), "ann@example.org"),
+        ("user: Set an alarm for 7 guests", Slot("guests", ("integer",)), 7),
+        ("user: It weighs 3.5 kg", Slot("weight", ("number",)), 3.5),
+        ("user: It weighs 3.5 kg", Slot("count", ("integer",)), None),
+        ("user: Meet on 2024-05-01 at noon", Slot("date", ("string",)), "2024-05-01"),
+        ("user: Meet on May 3rd, 2024", Slot("date", ("string",)), "2024-05-03"),
+        ("user: Meet on May 3rd, 2024", Slot("date", ("string",), "MM/DD/YYYY"), "05/03/2024"),
+        ("user: Wake me at 7pm", Slot("time", ("string",)), "19:00"),
+        ("user: Play 'Blue Train' now", Slot("track", ("string",)), "Blue Train"),
+        ("user: make it Outside please", Slot("seat", ("string",), options=("inside", "outside")), "outside"),
+        ("user: a table for two", Slot("guests", ("integer",)), 2),
+        ("user: add 1 and 2", Slot("numbers", ("array",), schema={"items": {"type": "integer"}}), [1]),
+    ],
+)
+def test_lexical_values(said: str, slot: Slot, value: object) -> None:
+    assert first(said, slot) == value
+
+
+def test_what_stands_near_the_name_is_preferred() -> None:
+    said = "user: height 180 and weight 75"
+    assert first(said, Slot("weight", ("integer",))) == 75
+    assert first(said, Slot("height", ("integer",))) == 180
+
+
+def test_functions_are_ranked_by_shared_words() -> None:
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": name, "description": text, "parameters": {"type": "object", "properties": {}}},
+        }
+        for name, text in (("send_mail", "Send a mail"), ("get_weather", "Weather forecast of a city"))
+    ]
+    ranked = rank_functions(Catalog.from_tools(tools), "user: What will the weather be in Oslo?")
+    assert ranked[0].value == "get_weather"
+    assert sum(guess.confidence for guess in ranked) == pytest.approx(1)
+
+
+def test_the_first_of_several_wishes_comes_first() -> None:
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
+        for name in ("send_mail", "check_weather")
+    ]
+    said = "user: Check the weather in Oslo. Then send a mail."
+    assert rank_functions(Catalog.from_tools(tools), said)[0].value == "check_weather"
+
+
+@pytest.mark.parametrize(
+    ("begun", "text", "rest"),
+    [
+        ("Fran", "user: fly to Francisco now", "cisco"),
+        ("San Fr", "user: fly to San Francisco now", "ancisco"),
+        ("Mountain", "user: a movie in mountain view", None),
+        ("the meeting is", 'user: write "the meeting is at nine sharp"', " at nine sharp"),
+        ("x", "user: axe", None),
+        ("zzz", "user: nothing of that", None),
+    ],
+)
+def test_copying(begun: str, text: str, rest: str | None) -> None:
+    found = copy_rest(begun, text)
+    assert (found.value if found else None) == rest
+
+
+def test_days_and_times_in_prose() -> None:
+    assert find_days("on the 3rd of May or 2024-01-31, April 5, 2023") == [
+        Day("", 5, 3, 7),
+        Day("2024", 1, 31, 21),
+        Day("2023", 4, 5, 33),
+    ]
+    assert find_times("between 9am and 12:30 p.m. or 12am") == ["09:00", "12:30", "00:00"]
+
+
+def test_a_begun_year_decides_a_day_without_one() -> None:
+    assert written(Day("", 4, 5, 0), "date", "2022-")[0] == "2022-04-05"
+
+
+@pytest.mark.parametrize(
+    ("slot", "guesses"),
+    [
+        (Slot("a", options=("only",)), [("only", 0.95)]),
+        (Slot("a", ("integer",), default=3, has_default=True), [(3, 0.5)]),
+        (Slot("a", ("boolean",)), [(True, 0.5), (False, 0.3)]),
+        (Slot("a", ("string",), "The city, e.g. 'Oslo'"), [("Oslo", 0.15)]),
+        (Slot("a", ("string",)), []),
+    ],
+)
+def test_schema_values(slot: Slot, guesses: list[tuple[object, float]]) -> None:
+    assert [(guess.value, guess.confidence) for guess in schema_guesses(slot)] == guesses
+
+
+def learn(memory: Memory, name: str, arguments: dict[str, object]) -> None:
+    cursor = Cursor(memory.style.copy())
+    cursor.feed("".join(segment.text for segment in FORMATS["hermes"].write([(name, arguments)])))
+    memory.learn(cursor, ended=True)
+
+
+def test_history_prefers_the_common_and_the_late() -> None:
+    memory = Memory(FLAT)
+    for city in ("Rome", "Oslo", "Oslo"):
+        learn(memory, "f", {"city": city})
+    assert [guess.value for guess in memory.values("f", "city")] == ["Oslo", "Rome"]
+    assert memory.values("f", "other") == []
+
+
+def test_trust_follows_the_record() -> None:
+    memory = Memory(FLAT)
+    assert memory.trusted("hint", "value", 0.8) == 0.8
+    for _ in range(50):
+        memory.judge("hint", "value", 0.8, right=False)
+    assert memory.trusted("hint", "value", 0.8) < 0.2
+    assert memory.trusted("hint", "name", 0.8) == 0.8
+
+
+def test_an_ending_that_was_seen_is_remembered() -> None:
+    memory = Memory(FLAT)
+    learn(memory, "f", {})
+    assert memory.endings.most_common(1) == [("\n</tool_call>", 1)]
+    assert memory.openings.most_common(1) == [("<tool_call>\n", 1)]
+
+
+def test_memory_is_bounded() -> None:
+    memory = Memory(FLAT)
+    for index in range(MAX_FUNCTIONS + 5):
+        learn(memory, f"f{index}", {"x": index})
+    for index in range(MAX_CALLS_PER_FUNCTION + 5):
+        learn(memory, "last", {"x": index})
+    assert memory.values("f0", "x") == []
+    assert memory.filled("f0", "x") is None
+    assert memory.filled("last", "x") == pytest.approx((16 + 0.5) / 17)
+    for index in range(MAX_OPENINGS + 5):
+        cursor = Cursor(Style())
+        cursor.feed(" " * index + '{"name": "f"}' + " " * index)
+        memory.learn(cursor, ended=True)
+    assert max(len(memory.openings), len(memory.endings)) <= MAX_OPENINGS + 1
+
+
+def test_stores_keep_the_latest() -> None:
+    stores = Stores(max_entries=2)
+    first_memory = stores.memory(("a",), FLAT)
+    stores.memory(("b",), FLAT)
+    assert stores.memory(("a",), FLAT) is first_memory
+    stores.memory(("c",), FLAT)
+    assert len(stores) == 2
+    assert stores.memory(("a",), FLAT) is first_memory
+
+
+def test_a_long_value_is_not_kept() -> None:
+    memory = Memory(FLAT)
+    learn(memory, "f", {"text": "x" * 1000, "n": 1})
+    assert memory.values("f", "text") == []
+    assert memory.values("f", "n")[0] == Guess(1, 0.5, "history")
