@@ -1,4 +1,4 @@
-"""What a client knows of its target: whether the plugin is there, and whether it drafts. Asked in the background."""
+"""What a client knows of its target: whether the plugin is there, and whether it drafts."""
 
 from __future__ import annotations
 

@@ -75,10 +75,24 @@ class ChatOoOSpec(BaseChatOpenAI):
         return self
 
     def bind_tools(
-        self, tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool], **kwargs: Any
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: dict[str, Any] | str | bool | None = None,
+        strict: bool | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """As `BaseChatOpenAI.bind_tools`; target and sidecar get ready for the tools in the background."""
-        bound = super().bind_tools(tools, **kwargs)
+        bound = super().bind_tools(
+            tools,
+            tool_choice=tool_choice,
+            strict=strict,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            **kwargs,
+        )
         client = self._accelerated_client()
         if client is not None and isinstance(bound, RunnableBinding):
             client.prepare(bound.kwargs.get("tools") or [])
@@ -104,9 +118,7 @@ class ChatOoOSpec(BaseChatOpenAI):
     ) -> ChatResult:
         result = super()._create_chat_result(response, generation_info)
         report = extras.report(response)
-        choices = (
-            response.get("choices") if isinstance(response, dict) else getattr(response, "choices", None)
-        )
+        choices = response.get("choices") if isinstance(response, dict) else getattr(response, "choices", None)
         for generation, choice in zip(result.generations, choices or [], strict=False):
             answered = choice.get("message") if isinstance(choice, dict) else getattr(choice, "message", None)
             thought = extras.reasoning(answered)
@@ -125,9 +137,7 @@ class ChatOoOSpec(BaseChatOpenAI):
         base_generation_info: dict[str, Any] | None,
     ) -> ChatGenerationChunk | None:
         chunk = _with_tidy_deltas(chunk)
-        generation = super()._convert_chunk_to_generation_chunk(
-            chunk, default_chunk_class, base_generation_info
-        )
+        generation = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         if generation is None or not isinstance(generation.message, AIMessageChunk):
             return generation
         report = extras.report(chunk)

@@ -29,9 +29,7 @@ def tidy(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 def _same_call(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     index = first.get("index")
-    return (
-        index is not None and index == second.get("index") and second.get("id") in (None, "", first.get("id"))
-    )
+    return index is not None and index == second.get("index") and second.get("id") in (None, "", first.get("id"))
 
 
 def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 import openai
 from openai._models import FinalRequestOptions
 
 from ooospec_agents.client import SidecarSettings
+from openai_ooospec.connections import LoopConnections
 from openai_ooospec.tagging import prepare, tag, target_of
 
 
@@ -75,14 +74,14 @@ class AsyncOpenAI(openai.AsyncOpenAI):
         sidecar: str | None = None,
         sidecar_model: str | None = None,
         sidecar_api_key: str | None = None,
-        _connections: _LoopConnections | None = None,
+        _connections: LoopConnections | None = None,
         **options: Any,
     ) -> None:
         self._connections = _connections
         super().__init__(**options)
         self._sidecar = SidecarSettings(sidecar, sidecar_model, sidecar_api_key)
         if options.get("http_client") is None:
-            self._connections = _LoopConnections(self._first_client)
+            self._connections = LoopConnections(self._first_client)
 
     def prepare(self, tools: Sequence[Any]) -> None:
         """Get target and sidecar ready for these tools, in the background. Optional, and never raises."""
@@ -108,7 +107,8 @@ class AsyncOpenAI(openai.AsyncOpenAI):
     @property
     def _client(self) -> Any:
         """The HTTP client of the running event loop. The SDK reads this attribute for each request."""
-        return self._first_client if self._connections is None else self._connections.current()
+        client = None if self._connections is None else self._connections.current()
+        return self._first_client if client is None else client
 
     @_client.setter
     def _client(self, client: Any) -> None:
@@ -116,26 +116,6 @@ class AsyncOpenAI(openai.AsyncOpenAI):
 
     async def _prepare_options(self, options: FinalRequestOptions) -> FinalRequestOptions:
         return tag(self, self._sidecar, await super()._prepare_options(options))
-
-
-class _LoopConnections:
-    """HTTP clients by event loop: connections cannot be used from another loop than their own."""
-
-    def __init__(self, first: Any) -> None:
-        self._first = first
-        self._adopted = False
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
-
-    def current(self) -> Any:
-        """The running loop's client; outside of a loop the first one."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return self._first
-        if loop not in self._clients:
-            self._clients[loop] = openai.DefaultAsyncHttpxClient() if self._adopted else self._first
-            self._adopted = True
-        return self._clients[loop]
 
 
 def _sidecar_options(sidecar: SidecarSettings) -> dict[str, Any]:

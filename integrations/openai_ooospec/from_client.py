@@ -7,6 +7,7 @@ from typing import Any
 import openai
 
 from openai_ooospec.clients import AsyncOpenAI, OpenAI
+from openai_ooospec.connections import shared
 
 
 def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
@@ -22,22 +23,20 @@ def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
     return OpenAI(**_settings(client), http_client=client._client, **sidecar)
 
 
-def accelerate_async_client(
-    client: openai.AsyncOpenAI, *, share_http: bool = True, **sidecar: Any
-) -> AsyncOpenAI:
+def accelerate_async_client(client: openai.AsyncOpenAI, *, share_http: bool = True, **sidecar: Any) -> AsyncOpenAI:
     """An accelerated client with the same settings; the given one is left as it is.
 
     Args:
         client: Any `openai.AsyncOpenAI`.
         share_http: Use the given client's own HTTP client, which belongs to one event loop. Otherwise each
-            loop gets connections of its own.
+            loop has connections of its own, which all such clients share and which close with their loop.
         sidecar: `sidecar`, `sidecar_model` and `sidecar_api_key`, as `AsyncOpenAI` takes them.
 
     Raises:
         TypeError: The client is of another class, such as Azure's.
     """
-    http: dict[str, Any] = {"http_client": client._client} if share_http else {}
-    return AsyncOpenAI(**_settings(client), **http, **sidecar)
+    connections = None if share_http else shared
+    return AsyncOpenAI(**_settings(client), http_client=client._client, _connections=connections, **sidecar)
 
 
 def _settings(client: openai.OpenAI | openai.AsyncOpenAI) -> dict[str, Any]:

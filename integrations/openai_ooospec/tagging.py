@@ -25,9 +25,7 @@ def target_of(client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettin
     return target_client(str(client.base_url), sidecar, client.api_key)
 
 
-def prepare(
-    client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, tools: Sequence[Any]
-) -> None:
+def prepare(client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, tools: Sequence[Any]) -> None:
     """Get target and sidecar ready for these tools, in the background. Never raises."""
     try:
         target_of(client, sidecar).prepare(tools, _headers(client, None))
@@ -58,17 +56,13 @@ def tag(
     return options
 
 
-def _headers(
-    client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions | None
-) -> dict[str, str]:
+def _headers(client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions | None) -> dict[str, str]:
     """The headers that the target asks for: the client's, and the request's own on top."""
     headers = dict(client.default_headers)
     if options is not None and isinstance(options.headers, Mapping):
         headers.update(options.headers)
     return {
-        name: value
-        for name, value in headers.items()
-        if isinstance(value, str) and name.lower() not in _NOT_FORWARDED
+        name: value for name, value in headers.items() if isinstance(value, str) and name.lower() not in _NOT_FORWARDED
     }
 
 
