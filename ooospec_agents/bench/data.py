@@ -59,9 +59,7 @@ def _read(file: Path) -> list[Item]:
         try:
             row = json.loads(line)
             items.append(
-                Item(
-                    str(row["id"]), file.stem, row["messages"], row.get("tools") or [], row.get("gold") or []
-                )
+                Item(str(row["id"]), file.stem, row["messages"], row.get("tools") or [], row.get("gold") or [])
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             msg = f"{file.name}, line {number}: not a request with id, messages and tools ({error})"

@@ -16,12 +16,13 @@ from typing import Annotated, Any
 
 import httpx
 import typer
+from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from ooospec_agents.bench.demo_agent import Side, Turn, turns_of
-from ooospec_agents.bench.demo_tasks import TASKS, Task
+from ooospec_agents.bench.demo_tasks import TASKS, TOOLS, Task
 from ooospec_agents.bench.servers import Setup, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
@@ -58,8 +59,7 @@ class TaskResult:
             "ours_s": self.ours_s,
             "identical": [turn.token_ids for turn in self.ours] == plain_ids,
             "reproducible": self.recorded == plain_ids,
-            "same_prompts": [t.prompt_token_ids for t in self.plain]
-            == [t.prompt_token_ids for t in self.ours],
+            "same_prompts": [t.prompt_token_ids for t in self.plain] == [t.prompt_token_ids for t in self.ours],
             "tokens": sum(len(ids) for ids in plain_ids),
             "steps_plain": sum(turn.steps for turn in self.plain),
             "steps_ours": sum(turn.steps for turn in self.ours),
@@ -67,9 +67,7 @@ class TaskResult:
         }
 
 
-def run_task(
-    result: TaskResult, plain: Side, ours_side: Side, client: httpx.Client, show: Callable[[], None]
-) -> None:
+def run_task(result: TaskResult, plain: Side, ours_side: Side, client: httpx.Client, show: Callable[[], None]) -> None:
     """Record the task on the plain side, then time each of its turns on both."""
     result.state = "plain run"
     show()
@@ -147,12 +145,20 @@ def picture_of(results: Sequence[TaskResult], client: httpx.Client, url: str, mo
     _, result, plain, own = best
     report = best[3].report
     tokens = [
-        client.post(f"{url}/detokenize", json={"model": model, "tokens": [token]})
-        .raise_for_status()
-        .json()["prompt"]
+        client.post(f"{url}/detokenize", json={"model": model, "tokens": [token]}).raise_for_status().json()["prompt"]
         for token in own.token_ids
     ]
     return Picture.of_report(result.task.name, tokens, report, own.seconds, plain.seconds, plain.steps)
+
+
+def accelerated_chat(**settings: Any) -> BaseChatModel:
+    """`ChatOoOSpec`, once it knows its target: without waiting, only the very first request would have no report."""
+    from langchain_ooospec import ChatOoOSpec
+
+    model = ChatOoOSpec(**settings)
+    model.bind_tools(TOOLS)
+    model.wait_until_known()
+    return model
 
 
 app = typer.Typer(add_completion=False)
@@ -160,9 +166,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def main(
-    target: Annotated[
-        str, typer.Option(help="Target model: name or folder.")
-    ] = "Qwen2.5-Coder-1.5B-Instruct",
+    target: Annotated[str, typer.Option(help="Target model: name or folder.")] = "Qwen2.5-Coder-1.5B-Instruct",
     sidecar_model: Annotated[str, typer.Option("--sidecar", help="Sidecar model.")] = "SmolLM2-135M-Instruct",
     adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for demo.json and timeline.png.")] = Path("out"),
@@ -172,7 +176,6 @@ def main(
     sidecar_cores: str = "",
 ) -> None:
     """Run the demo; takes some minutes on two cores."""
-    from langchain_ooospec import ChatOoOSpec
     from langchain_openai import ChatOpenAI
 
     console = Console()
@@ -184,8 +187,8 @@ def main(
             plain_server = stack.enter_context(stock(setup, out / "logs"))
             our_server = stack.enter_context(ours(setup, out / "logs", helper))
         client = stack.enter_context(httpx.Client(timeout=300))
-        plain = Side(ChatOpenAI, plain_server.url, plain_server.model)
-        own = Side(ChatOoOSpec, our_server.url, our_server.model)
+        plain = stack.enter_context(Side(ChatOpenAI, plain_server.url, plain_server.model))
+        own = stack.enter_context(Side(accelerated_chat, our_server.url, our_server.model))
         with Live(table_of(results), console=console, refresh_per_second=4) as live:
             for result in results:
                 run_task(result, plain, own, client, lambda: live.update(table_of(results)))

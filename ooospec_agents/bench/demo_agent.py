@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
@@ -77,6 +77,7 @@ class Side:
 
         self.wire = Wire()
         self.url = url
+        self._http = DefaultHttpxClient(event_hooks={"response": [self.wire.note]}, timeout=300)
         chat = factory(
             model=model,
             base_url=f"{url}/v1",
@@ -86,10 +87,16 @@ class Side:
             max_retries=0,
             timeout=300,
             extra_body={"return_token_ids": True},
-            http_client=DefaultHttpxClient(event_hooks={"response": [self.wire.note]}, timeout=300),
+            http_client=self._http,
         )
         self._whole = create_agent(chat, TOOLS, system_prompt=SYSTEM_PROMPT)
         self._one_turn = create_agent(chat, TOOLS, system_prompt=SYSTEM_PROMPT, interrupt_after=["model"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def run(self, task: Task) -> list[AnyMessage]:
         """Let the agent do the task; its messages. An agent that goes round in circles is stopped."""

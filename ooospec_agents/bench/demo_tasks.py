@@ -44,9 +44,7 @@ def book_hotel(city: str, check_in: str, check_out: str, guests: int, room_type:
         guests: Number of guests.
         room_type: Kind of room.
     """
-    return (
-        f"Booked: Hotel Central in {city}, {room_type} room, {check_in} to {check_out}, confirmation H-20711"
-    )
+    return f"Booked: Hotel Central in {city}, {room_type} room, {check_in} to {check_out}, confirmation H-20711"
 
 
 @tool
@@ -88,9 +86,7 @@ def convert_currency(amount: float, from_currency: str, to_currency: str) -> str
 
 
 @tool
-def open_ticket(
-    title: str, component: str, priority: Literal["low", "medium", "high", "urgent"], assignee: str
-) -> str:
+def open_ticket(title: str, component: str, priority: Literal["low", "medium", "high", "urgent"], assignee: str) -> str:
     """Open a ticket in the issue tracker.
 
     Args:
@@ -185,16 +181,14 @@ TASKS: tuple[Task, ...] = (
     ),
     Task(
         "transfer",
-        "Transfer 420.50 EUR from account savings-01 to IBAN DE89370400440532013000 with the reference "
-        "Invoice 2217.",
+        "Transfer 420.50 EUR from account savings-01 to IBAN DE89370400440532013000 with the reference Invoice 2217.",
         False,
     ),
     Task("hotel", "Book a hotel in Kyoto from the 5th to the 9th of January 2027 for three guests.", True),
     Task("translate", "Translate 'Where is the train station?' from English into Portuguese.", True),
     Task(
         "hotel-dates",
-        "Book a hotel in Lisbon with check-in 2026-12-14 and check-out 2026-12-17 for 2 guests, "
-        "room type double.",
+        "Book a hotel in Lisbon with check-in 2026-12-14 and check-out 2026-12-17 for 2 guests, room type double.",
         False,
     ),
 )

@@ -76,9 +76,7 @@ def degraded_hint(calls: Sequence[Call], item: Item, right: float, seed: str) ->
     drawn = []
     for name, arguments in calls:
         said = name if rng.random() < 1 - (1 - right) / 9 else other_name(name, item)
-        drawn.append(
-            (said, {key: value if rng.random() < right else wrong(value) for key, value in arguments.items()})
-        )
+        drawn.append((said, {key: value if rng.random() < right else wrong(value) for key, value in arguments.items()}))
     return hint_of(drawn)
 
 

@@ -52,9 +52,7 @@ def schedule(items: Sequence[Item], cross: Literal["full", "pairs"]) -> Iterator
 class IdentityRun:
     """One run over two running servers. Resumes what stands in the raw log."""
 
-    def __init__(
-        self, plain: Server, ours: Server, client: httpx.Client, raw: RawLog, max_tokens: int
-    ) -> None:
+    def __init__(self, plain: Server, ours: Server, client: httpx.Client, raw: RawLog, max_tokens: int) -> None:
         self._plain = plain
         self._ours = ours
         self._client = client
@@ -75,9 +73,7 @@ class IdentityRun:
         if row := self._raw.find(**key):
             return bool(row["identical"])
         plain = self._plain_answer(item, tool_choice)
-        body = chat_body(
-            self._ours.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens, stream=stream
-        )
+        body = chat_body(self._ours.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens, stream=stream)
         answer = self._deliver(body, delivery(hint, calls_of(plain), item), plain)
         identical = answer.token_ids == plain.token_ids
         row = {**key, "identical": identical, "called": bool(plain.calls), "tokens": len(plain.token_ids)}
@@ -115,9 +111,7 @@ class IdentityRun:
                 post_hint(self._client, self._ours.url, request_id, sent.posted)
 
         if body["stream"] and sent.after_tokens:
-            return ask(
-                self._client, self._ours.url, body, lambda n: post() if n >= sent.after_tokens else None
-            )
+            return ask(self._client, self._ours.url, body, lambda n: post() if n >= sent.after_tokens else None)
         # Unstreamed, nothing tells how far the target is: wait as long as the plain run took to get there.
         share = sent.after_tokens / max(len(plain.token_ids), 1)
         timer = threading.Timer(plain.wall_s * share, post)
@@ -130,9 +124,7 @@ class IdentityRun:
 
     def _difference(self, item: Item, tool_choice: str, plain: list[int], own: list[int]) -> dict[str, Any]:
         """Where the two part, and how far apart the plain run held the two tokens there."""
-        at = next(
-            (i for i, (a, b) in enumerate(zip(plain, own, strict=False)) if a != b), min(len(plain), len(own))
-        )
+        at = next((i for i, (a, b) in enumerate(zip(plain, own, strict=False)) if a != b), min(len(plain), len(own)))
         found: dict[str, Any] = {"at": at, "gap": None, "accepted": False}
         if at >= len(plain) or at >= len(own):
             return found
@@ -169,8 +161,7 @@ def summarize(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         }
     differing = [row for row in rows if not row["identical"]]
     listed = [
-        {k: row.get(k) for k in ("dataset", "item", "hint", "tool_choice", "stream", "at", "gap")}
-        for row in differing
+        {k: row.get(k) for k in ("dataset", "item", "hint", "tool_choice", "stream", "at", "gap")} for row in differing
     ]
     accepted = [entry for entry, row in zip(listed, differing, strict=True) if row["accepted"]]
     faults = [entry for entry, row in zip(listed, differing, strict=True) if not row["accepted"]]
@@ -195,9 +186,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Result JSON; raw requests stand beside it as .jsonl.")],
     limit: int = 20,
     cross: Annotated[str, typer.Option(help="full: every combination an item; pairs: one each.")] = "full",
-    dtype: Annotated[
-        str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")
-    ] = "float32",
+    dtype: Annotated[str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")] = "float32",
     max_tokens: int = 128,
     cores: str = "0-1",
     logs: Path = Path("out/logs"),
@@ -223,8 +212,7 @@ def main(
     result = summarize(raw.rows)
     save(out, "identity", {"target": model, "dtype": dtype, "cross": cross, "items": limit, **result})
     print(
-        f"{result['identical']} of {result['n']} identical, {len(result['ties'])} ties, "
-        f"{len(result['faults'])} faults"
+        f"{result['identical']} of {result['n']} identical, {len(result['ties'])} ties, {len(result['faults'])} faults"
     )
     if result["faults"] and dtype == "float32":
         raise typer.Exit(1)

@@ -89,9 +89,7 @@ def chat(
     cores: str = "0-1", logs: Path = Path("out/logs"),
 ) -> None:  # fmt: skip
     """Plain chat: total seconds of stock vLLM over ours. Passes where the lower end is at least 0.97."""
-    raw = RawLog(
-        out.with_suffix(".jsonl"), {"chat": model, "max_tokens": max_tokens, "dtype": dtype, "cores": cores}
-    )
+    raw = RawLog(out.with_suffix(".jsonl"), {"chat": model, "max_tokens": max_tokens, "dtype": dtype, "cores": cores})
     setup = Setup(model, dtype=dtype, cores=cores)
     with ExitStack() as stack:
         plain = stack.enter_context(stock(setup, logs))
@@ -99,9 +97,7 @@ def chat(
         client = stack.enter_context(httpx.Client(timeout=600))
         ways = [plain_chat_way(server, client, max_tokens) for server in (plain, own)]
         alternate(load(data), pairs, ways[0], ways[1], raw)
-    result = {"target": model, "dtype": dtype, "what": "plain chat, stock over ours"} | _ratio(
-        raw, pairs, "wall_s"
-    )
+    result = {"target": model, "dtype": dtype, "what": "plain chat, stock over ours"} | _ratio(raw, pairs, "wall_s")
     save(out, "overhead", result)
     print(f"{result['value']:.3f} [{result['low']:.3f}, {result['high']:.3f}]")
 
@@ -132,9 +128,7 @@ def first_token(
         alternate(load(data), pairs, ways[0], ways[1], raw)
     what = f"time to first token, sidecar on over off, prompts {'cached' if cached else 'not cached'}"
     waves = sum(bool(((row["first"]["report"] or {}).get("hint") or {}).get("arrived")) for row in raw.rows)
-    result = {"target": model, "dtype": dtype, "what": what, "hints_seen": waves} | _ratio(
-        raw, pairs, "first_s"
-    )
+    result = {"target": model, "dtype": dtype, "what": what, "hints_seen": waves} | _ratio(raw, pairs, "first_s")
     save(out, "overhead", result)
     print(f"{result['value']:.3f} [{result['low']:.3f}, {result['high']:.3f}]")
 

@@ -78,9 +78,7 @@ class PairedRun:
         """
         for turn, item in enumerate(items):
             todo = [
-                m
-                for m in self._plan.methods
-                if not self._raw.find(item=item.id, dataset=item.dataset, method=m.name)
+                m for m in self._plan.methods if not self._raw.find(item=item.id, dataset=item.dataset, method=m.name)
             ]
             if not todo:
                 continue
@@ -100,9 +98,7 @@ class PairedRun:
         if row := self._raw.find(item=item.id, dataset=item.dataset, method="record"):
             return Answer(**row["answer"])
         answer = ask(self._client, self._servers["stock"].url, self._body("stock", item))
-        self._raw.add(
-            {"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()}
-        )
+        self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 
     def _warm(self, item: Item, kinds: Iterable[Kind]) -> None:

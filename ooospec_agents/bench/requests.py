@@ -146,9 +146,7 @@ def _read_whole(data: dict[str, Any], answer: Answer) -> None:
     _read_extras(data, answer)
 
 
-def _read_stream(
-    lines: Iterator[str], answer: Answer, start: float, on_tokens: Callable[[int], None] | None
-) -> None:
+def _read_stream(lines: Iterator[str], answer: Answer, start: float, on_tokens: Callable[[int], None] | None) -> None:
     calls: dict[int, dict[str, str]] = {}
     for line in lines:
         if not line.startswith("data: ") or line == "data: [DONE]":

@@ -53,9 +53,7 @@ class Sample:
     drafted: int
 
 
-def draw(
-    client: httpx.Client, server: Server, n: int, xargs: dict[str, Any], greedy_every: int = 4
-) -> Sample:
+def draw(client: httpx.Client, server: Server, n: int, xargs: dict[str, Any], greedy_every: int = 4) -> Sample:
     """Send `n` sampled requests, eight at a time, every `greedy_every`-th followed by a greedy one.
 
     Args:

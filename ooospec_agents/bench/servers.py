@@ -69,9 +69,7 @@ def stock(
     extra = setup.flags()
     if speculation:
         extra += ["--per-request-spec-decode-metrics", "summary"]
-    plan = plan_stock(
-        str(resolve(setup.model)), host=HOST, port=port, speculative_config=speculation, extra_args=extra
-    )
+    plan = plan_stock(str(resolve(setup.model)), host=HOST, port=port, speculative_config=speculation, extra_args=extra)
     with _running(plan, setup, port, logs / f"{name}.log"):
         yield Server(f"http://{HOST}:{port}", SERVED_NAME)
 

@@ -16,9 +16,7 @@ class Ratio:
     high: float
 
 
-def ratio_of_totals(
-    baseline: Sequence[float], method: Sequence[float], draws: int = 2000, seed: int = 0
-) -> Ratio:
+def ratio_of_totals(baseline: Sequence[float], method: Sequence[float], draws: int = 2000, seed: int = 0) -> Ratio:
     """Total of `baseline` over total of `method`, pairs resampled together (percentile bootstrap).
 
     Args:
@@ -40,9 +38,7 @@ def ratio_of_totals(
         sample = rng.choices(indices, k=len(baseline))
         ratios.append(sum(baseline[i] for i in sample) / sum(method[i] for i in sample))
     ratios.sort()
-    return Ratio(
-        sum(baseline) / sum(method), ratios[int(0.025 * draws)], ratios[min(int(0.975 * draws), draws - 1)]
-    )
+    return Ratio(sum(baseline) / sum(method), ratios[int(0.025 * draws)], ratios[min(int(0.975 * draws), draws - 1)])
 
 
 def two_sample_p(first: Sequence[str], second: Sequence[str], draws: int = 2000, seed: int = 0) -> float:
@@ -72,7 +68,5 @@ def _chi_square(pooled: Sequence[int], split: int, categories: int) -> float:
         first[category] += position < split
     share = split / len(pooled)
     return sum(
-        (first[c] - total[c] * share) ** 2 / (total[c] * share * (1 - share))
-        for c in range(categories)
-        if total[c]
+        (first[c] - total[c] * share) ** 2 / (total[c] * share * (1 - share)) for c in range(categories) if total[c]
     )

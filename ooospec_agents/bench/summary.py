@@ -71,9 +71,7 @@ def _row(dataset: str, method: str, answers: Sequence[dict[str, Answer]]) -> dic
             / max(sum(r["steps"] for r in reports), 1),
             "draft_ms_max": max(r.get("draft_ms_max", 0.0) for r in reports),
             "hint_used": sum(bool(r["hint"]["used"]) for r in reports) / len(own),
-            "hint_first": sum(
-                r["hint"]["at_token"] is not None and r["hint"]["at_token"] <= 1 for r in reports
-            )
+            "hint_first": sum(r["hint"]["at_token"] is not None and r["hint"]["at_token"] <= 1 for r in reports)
             / len(own),
             "accepted": _total(reports, "accepted"),
             "drafted": _total(reports, "drafted"),

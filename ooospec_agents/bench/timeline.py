@@ -141,9 +141,7 @@ def draw(picture: Picture, path: Path) -> None:
     text_axis.axis("off")
     for row, column, text, index in pieces:
         colour = COLOURS.get(picture.sources[index], OTHER)
-        text_axis.add_patch(
-            Rectangle((column, row + 0.08), len(text), 0.84, color=colour, alpha=0.45, linewidth=0)
-        )
+        text_axis.add_patch(Rectangle((column, row + 0.08), len(text), 0.84, color=colour, alpha=0.45, linewidth=0))
         for offset, character in enumerate(text):
             text_axis.text(
                 column + offset + 0.5, row + 0.5, character.replace("$", r"\$"), ha="center", va="center",
