@@ -106,7 +106,7 @@ def save(path: Path, kind: str, content: dict[str, Any]) -> None:
 def command_line() -> str:
     """The command that runs now, as one types it."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    head = f"python -m {spec.name}" if spec else Path(sys.argv[0]).name
+    head = f"python -m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
     return " ".join([head, *(_quoted(argument) for argument in sys.argv[1:])])
 
 

@@ -102,20 +102,16 @@ def draw(picture: Picture, path: Path) -> None:
     plain_step = picture.plain_ms / max(picture.plain_steps, 1)
     for number in range(picture.plain_steps):
         time_axis.add_patch(Rectangle((number * plain_step, 2.1), plain_step * 0.9, 0.7, color="#c9ccd1"))
+    end = max(picture.plain_ms, picture.total_ms) * 1.02
     begin = 0.0
     for at, _, _, accepted in picture.steps:
-        colour = "#5f6368" if not accepted else "#3c6e9e"
-        time_axis.add_patch(Rectangle((begin, 1.1), max(at - begin, 0.5) * 0.96, 0.7, color=colour))
-        if accepted:
-            time_axis.text(
-                begin + (at - begin) / 2,
-                1.45,
-                f"+{int(accepted)}",
-                ha="center",
-                va="center",
-                color="white",
-                fontsize=8,
-            )
+        colour = "#3c6e9e" if accepted else "#5f6368"
+        time_axis.add_patch(
+            Rectangle((begin, 1.1), at - begin, 0.7, facecolor=colour, edgecolor="white", linewidth=0.8)
+        )
+        if accepted and at - begin > 0.015 * end:
+            middle = (begin + at) / 2
+            time_axis.text(middle, 1.45, f"+{int(accepted)}", ha="center", va="center", color="white", fontsize=7)
         begin = at
     if picture.hint_ms is not None:
         time_axis.add_patch(Rectangle((0, 0.1), picture.hint_ms, 0.7, color=COLOURS["hint"]))
@@ -125,7 +121,7 @@ def draw(picture: Picture, path: Path) -> None:
             textcoords="offset points",
             va="center", fontsize=9, color=COLOURS["hint"],
         )  # fmt: skip
-    time_axis.set_xlim(0, max(picture.plain_ms, picture.total_ms) * 1.02)
+    time_axis.set_xlim(0, end)
     time_axis.set_ylim(0, 3)
     time_axis.set_yticks([0.45, 1.45, 2.45], ["wave", "target, ours", "target, plain"])
     time_axis.set_xlabel("ms since the request")
