@@ -84,9 +84,7 @@ class LaunchPlan:
 
 
 @contextmanager
-def serving(
-    plan: LaunchPlan, ready_url: str, timeout: float = 300.0, log: Path | None = None
-) -> Iterator[int]:
+def serving(plan: LaunchPlan, ready_url: str, timeout: float = 300.0, log: Path | None = None) -> Iterator[int]:
     """Keep a server running inside a `with` block; gives its process id once it answers.
 
     The server runs in a session of its own, and everything in it is ended with the block.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sys
 import tempfile
@@ -213,6 +214,17 @@ class _Flags:
             follows = args[index + 1] if index + 1 < len(args) and not args[index + 1].startswith("-") else ""
             name = name.replace("_", "-") if name.startswith("--") else name
             self._values[name.partition(".")[0]] = value if has_value else follows
+        if self._values.get("--config"):
+            self._read_config(self._values["--config"])
+
+    def _read_config(self, path: str) -> None:
+        """The top-level keys of vLLM's YAML file: the command line wins over it, so ours must stay away."""
+        try:
+            text = Path(path).read_text()
+        except (OSError, ValueError):
+            return  # vLLM says so
+        for name, value in re.findall(r"^([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*?)[ \t]*$", text, re.MULTILINE):
+            self._values.setdefault("--" + name.replace("_", "-"), value.strip("\"'"))
 
     def given(self, *names: str) -> bool:
         """Whether one of the flags is there."""

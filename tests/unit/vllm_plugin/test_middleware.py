@@ -49,9 +49,7 @@ class FakeChannel:
 class FakeApp:
     """A chat route: notes the request, answers what it is told to."""
 
-    def __init__(
-        self, pieces: Sequence[bytes] = (b'{"id":"c1"}',), kind: str = "application/json", status: int = 200
-    ):
+    def __init__(self, pieces: Sequence[bytes] = (b'{"id":"c1"}',), kind: str = "application/json", status: int = 200):
         self.pieces, self.kind, self.status = pieces, kind, status
         self.scope: dict[str, Any] = {}
         self.body = b""
@@ -334,9 +332,7 @@ STREAM = [
 async def test_report_is_the_last_chunk_of_a_stream(joined: bool) -> None:
     channel = FakeChannel()
     pieces = [b"".join(STREAM)] if joined else STREAM
-    _, body = await call(
-        FakeApp(pieces, "text/event-stream; charset=utf-8"), accelerator(channel), dump(REPORT)
-    )
+    _, body = await call(FakeApp(pieces, "text/event-stream; charset=utf-8"), accelerator(channel), dump(REPORT))
     report = b'{"id":"%s","steps":3}' % channel.opened[0].id.encode()
     chunk = b'"object":"chat.completion.chunk","created":5,"model":"m","choices":[],"ooospec":' + report
     assert body == STREAM[0] + STREAM[1] + b'data: {"id":"c1",' + chunk + b"}\n\n" + STREAM[2]
