@@ -6,6 +6,11 @@ import asyncio
 import atexit
 import os
 import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _STOP_S = 2.0
 """Seconds that tasks get to end at exit."""
@@ -24,9 +29,7 @@ class BackgroundLoop:
         with self._lock:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=_run, args=(self._loop,), name="ooospec-loop", daemon=True
-                )
+                self._thread = threading.Thread(target=_run, args=(self._loop,), name="ooospec-loop", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -66,3 +69,8 @@ background = BackgroundLoop()
 atexit.register(background.stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=background.forget)
+
+
+def spawn(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run a coroutine on the background loop; `result()` of what is returned waits for it."""
+    return asyncio.run_coroutine_threadsafe(work, background.get())

@@ -101,7 +101,7 @@ class CompletionsClient:
             response = await self._client().request(method, self.url + path, json=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             what = str(error) or type(error).__name__
-            msg = f"Sidecar at {self.url!r} cannot be reached ({what}): start it with `ooospec serve sidecar`"
+            msg = f"Sidecar at {self.url!r} does not answer ({what}): start it with `ooospec serve sidecar`"
             raise SidecarError("down", msg) from error
         if response.status_code != 200:
             raise self._refusal(response, model)
@@ -121,9 +121,7 @@ class CompletionsClient:
             advice = "start it with `ooospec serve sidecar` (`--adapter` for a trained one) or name its model"
             return SidecarError("model", f"{said} for model {model!r}: {advice}")
         if status in (404, 405):
-            return SidecarError(
-                "url", f"{said} to {response.request.url.path!r}: no completions server is there"
-            )
+            return SidecarError("url", f"{said} to {response.request.url.path!r}: no completions server is there")
         if status in (401, 403):
             return SidecarError("key", f"{said}: pass its API key")
         if 400 <= status < 500 and status != 429:

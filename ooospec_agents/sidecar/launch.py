@@ -62,9 +62,7 @@ def command(
             f"{ADAPTER}={adapter}",
         ]
     env = {"VLLM_NO_USAGE_STATS": "1", **(_cpu_env() if cpu else {})}
-    return LaunchPlan(
-        argv=[*argv, *extra], env={key: value for key, value in env.items() if key not in os.environ}
-    )
+    return LaunchPlan(argv=[*argv, *extra], env={key: value for key, value in env.items() if key not in os.environ})
 
 
 def _cpu_env() -> dict[str, str]:

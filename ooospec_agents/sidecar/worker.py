@@ -158,9 +158,7 @@ class SidecarWorker:
 
         await self._guarded(wave())
 
-    async def _wave(
-        self, catalog: Catalog, messages: Sequence[Any], named: str, no_call_allowed: bool
-    ) -> Hint | None:
+    async def _wave(self, catalog: Catalog, messages: Sequence[Any], named: str, no_call_allowed: bool) -> Hint | None:
         hint = await run_wave(
             self._backend,
             catalog,

@@ -30,9 +30,7 @@ WEATHER = CATALOG.functions[0]
 
 
 def test_prefix_lists_the_functions() -> None:
-    assert prompts.prefix(CATALOG).endswith(
-        "Tools:\n[0] weather(city, unit, days): Tells the weather\n[1] stop()\n"
-    )
+    assert prompts.prefix(CATALOG).endswith("Tools:\n[0] weather(city, unit, days): Tells the weather\n[1] stop()\n")
 
 
 def test_function_question() -> None:
@@ -72,8 +70,7 @@ def test_conversation() -> None:
         "no message",
     ]
     assert prompts.conversation(messages) == (
-        "Conversation:\nSystem: Be brief.\nUser: Weather in Oslo?\n"
-        'Assistant: weather {"city": "Oslo"}\nResult: Rain\n'
+        'Conversation:\nSystem: Be brief.\nUser: Weather in Oslo?\nAssistant: weather {"city": "Oslo"}\nResult: Rain\n'
     )
 
 
@@ -105,9 +102,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
-MESSAGE = st.dictionaries(
-    st.sampled_from(["role", "content", "tool_calls", "function", "name", "x"]), JSON, max_size=5
-)
+MESSAGE = st.dictionaries(st.sampled_from(["role", "content", "tool_calls", "function", "name", "x"]), JSON, max_size=5)
 
 
 @given(st.lists(MESSAGE | JSON, max_size=4))

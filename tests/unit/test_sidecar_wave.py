@@ -1,0 +1,101 @@
+"""Which questions a wave asks, in how many calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ooospec_agents.catalog import Catalog, Function, Slot
+from ooospec_agents.hint import Hint
+from ooospec_agents.sidecar import prompts
+from ooospec_agents.sidecar.backend import Completion
+from ooospec_agents.sidecar.wave import MAX_PROMPTS, run_wave
+
+CITY, DAYS = Slot("city", ("string",)), Slot("days", ("integer",))
+WEATHER, MAIL, STOP = Function("weather", slots=(CITY, DAYS)), Function("mail", slots=(CITY,)), Function("stop")
+CATALOG = Catalog((WEATHER, MAIL, STOP), "id")
+MESSAGES = [{"role": "user", "content": "Weather in Oslo?"}]
+
+
+class Script:
+    """Answers by the question's text and keeps the calls."""
+
+    def __init__(self, answer: Callable[[str], str] = lambda prompt: " 0" if "Which" in prompt else " Oslo") -> None:
+        self.answer = answer
+        self.calls: list[list[str]] = []
+
+    async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
+        assert max_tokens == 32
+        self.calls.append(list(prompts))
+        return [Completion(self.answer(prompt)) for prompt in prompts]
+
+    async def aclose(self) -> None:
+        return
+
+
+async def wave(script: Script, catalog: Catalog = CATALOG, **options: Any) -> Hint | None:
+    return await run_wave(script, catalog, MESSAGES, **options)
+
+
+async def test_all_questions_go_in_one_call_over_one_prefix() -> None:
+    script = Script()
+    hint = await wave(script)
+    shared = prompts.prefix(CATALOG) + prompts.conversation(MESSAGES)
+    questions = [
+        prompts.function_question(CATALOG),
+        prompts.slot_question(WEATHER, CITY),
+        prompts.slot_question(WEATHER, DAYS),
+        prompts.slot_question(MAIL, CITY),
+    ]
+    assert script.calls == [[shared + question for question in questions]]
+    assert hint is not None
+    assert hint.calls[0].name == "weather"
+    assert hint.calls[0].slots["city"].value == "Oslo"
+
+
+async def test_function_first_asks_for_its_slots_only() -> None:
+    script = Script()
+    await wave(script, function_first=True)
+    assert [len(call) for call in script.calls] == [1, 2]
+
+
+async def test_named_function_is_not_asked_for() -> None:
+    script = Script()
+    hint = await wave(script, named="mail", no_call_allowed=False)
+    assert [len(call) for call in script.calls] == [1]
+    assert hint is not None
+    assert (hint.calls[0].name, hint.calls[0].confidence) == ("mail", 1.0)
+
+
+async def test_unknown_name_asks_nothing() -> None:
+    script = Script()
+    assert await wave(script, named="other") is None
+    assert script.calls == []
+
+
+async def test_single_function_that_must_be_called_is_not_asked_for() -> None:
+    script = Script()
+    hint = await wave(script, Catalog((STOP,)), no_call_allowed=False)
+    assert script.calls == []
+    assert hint is not None
+    assert hint.calls[0].name == "stop"
+
+
+async def test_empty_catalog_asks_nothing() -> None:
+    assert await wave(Script(), Catalog()) is None
+
+
+async def test_only_filters_slots() -> None:
+    script = Script()
+    await wave(script, only=lambda function, slot: (function.name, slot.name) == ("weather", "days"))
+    assert [len(call) for call in script.calls] == [2]
+
+
+@pytest.mark.parametrize("slots", [20, 100])
+async def test_too_many_slots_ask_for_the_function_first(slots: int) -> None:
+    functions = tuple(Function(f"f{i}", slots=tuple(Slot(f"s{j}") for j in range(slots))) for i in range(4))
+    script = Script()
+    await wave(script, Catalog(functions))
+    assert [len(call) for call in script.calls] == [1, min(slots, MAX_PROMPTS)]
