@@ -108,7 +108,9 @@ async def test_dead_sidecar_is_one_log_line(caplog: pytest.LogCaptureFixture) ->
         await worker.aclose()
     assert hints == [None] * 6
     assert len(server.waves) == 3
-    assert [record.getMessage()[:9] for record in caplog.records if record.name.startswith("ooospec")] == ["Sidecar '"]
+    assert [record.getMessage()[:10] for record in caplog.records if record.name.startswith("ooospec")] == [
+        "Sidecar at"
+    ]
 
 
 def test_one_client_over_several_loops() -> None:
