@@ -32,9 +32,7 @@ app = typer.Typer(
 serve = typer.Typer(help="Start a vLLM server.", no_args_is_help=True)
 app.add_typer(serve, name="serve")
 
-ModelOption = Annotated[
-    str, typer.Option("--model", help="A local folder or a hub name.", show_default=False)
-]
+ModelOption = Annotated[str, typer.Option("--model", help="A local folder or a hub name.", show_default=False)]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
 PrintOption = Annotated[
     bool, typer.Option("--print", help="Show the plain vLLM command and its environment, start nothing.")
@@ -133,11 +131,13 @@ def _model_folder(model: str, extra: list[str], *, resolve_now: bool) -> tuple[s
 
 def _show_or_run(plan: "LaunchPlan", print_only: bool) -> None:
     if print_only:
-        typer.echo(plan.shell())
+        for note in plan.notes:
+            typer.echo(f"ooospec: {note}", err=True)
+        plan.print()
         return
     if importlib.util.find_spec("vllm") is None:
         _fail("vLLM is not installed here: install 'ooospec-agents[vllm]' or, without a GPU, '...[cpu]'.")
-    raise typer.Exit(plan.run())
+    plan.run()
 
 
 @contextmanager
@@ -156,26 +156,22 @@ def _fail(message: str) -> None:
     raise typer.Exit(1)
 
 
-# Programs with a command line of their own, run as `python -m MODULE`.
-_PROGRAMS = {
-    "demo": (
-        "ooospec_agents.bench.demo",
-        "Run the demo: one agent on plain vLLM and on ours.",
-    ),
-    "bench": ("ooospec_agents.bench.__main__", "Run methods in pairs, request by request."),
-}
+def _add_program(name: str, module: str, text: str, extras: str) -> None:
+    """Adds a program with a command line of its own, run as `python -m MODULE` would."""
 
-
-def _add_program(name: str, module: str, text: str) -> None:
     @app.command(name, help=text, context_settings={**PASS_THROUGH, "help_option_names": []})
     def run(context: typer.Context) -> None:
         sys.argv = [f"ooospec {name}", *context.args]
-        runpy.run_module(module, run_name="__main__", alter_sys=False)
+        try:
+            runpy.run_module(module, run_name="__main__")
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("ooospec_agents"):
+                raise
+            _fail(f"`ooospec {name}` needs {error.name!r}: install 'ooospec-agents[{extras}]'.")
 
 
-for _name, (_module, _text) in _PROGRAMS.items():
-    if (Path(__file__).parent.parent / (_module.replace(".", "/") + ".py")).exists():
-        _add_program(_name, _module, _text)
+_add_program("demo", "ooospec_agents.bench.demo", "Run one agent on plain vLLM and on ours.", "langchain,cpu,dev")
+_add_program("bench", "ooospec_agents.bench", "Run methods in pairs, request by request.", "langchain,cpu,dev")
 
 
 if __name__ == "__main__":

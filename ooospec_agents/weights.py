@@ -92,7 +92,7 @@ def _from_hub(repo: str) -> Path:
     if constants.HF_HUB_OFFLINE:
         raise NotOnHub("HF_HUB_OFFLINE forbids asking the hub")
     if not _reachable(constants.ENDPOINT):
-        raise NotOnHub(f"the hub did not answer within {HUB_TIMEOUT_S:.0f} s")
+        raise NotOnHub("the hub cannot be reached")
     try:
         return Path(huggingface_hub.snapshot_download(repo, allow_patterns=_MODEL_FILES))
     except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError) as error:
