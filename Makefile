@@ -3,6 +3,11 @@
 # build of torch: the PyTorch project's CPU wheel index, unless pip is already set up to find one.
 PYTHON ?= python3
 TORCH_INDEX ?=
+# `make bench DATA=requests.jsonl [MODEL=...] [OUT=...] [ARGS='--method ar --method lexical --limit 20']`
+DATA ?=
+MODEL ?= Qwen2.5-Coder-1.5B-Instruct
+OUT ?= out/bench.json
+ARGS ?=
 BIN := .venv/bin
 
 .PHONY: demo test bench check format clean weights-test weights-demo
@@ -16,7 +21,8 @@ test: .venv/.ready weights-test
 	$(BIN)/python -m pytest tests/e2e
 
 bench: .venv/.ready weights-demo
-	$(BIN)/python -m ooospec_agents.bench $(ARGS)
+	@test -n "$(DATA)" || { echo "Name the requests to measure with: make bench DATA=requests.jsonl"; exit 1; }
+	$(BIN)/python -m ooospec_agents.bench --data $(DATA) --model $(MODEL) --out $(OUT) $(ARGS)
 
 check: .venv/.ready
 	$(BIN)/ruff check .
@@ -46,7 +52,7 @@ weights-demo: .venv/.ready
 	  || { echo "Needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Setting up .venv once (some minutes: vLLM, torch and friends)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
-	  --editable '.[langchain,cpu,dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[langchain,cpu,dev]' \
+	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 	$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
