@@ -176,9 +176,7 @@ class TargetClient:
     def _start_hint(self, request_id: str, body: Mapping[str, Any], headers: dict[str, str]) -> bool:
         with self._lock:
             if self._pending >= MAX_PENDING:
-                self.faults.add(
-                    "pending", "%d hints for %r on their way: some are left out", MAX_PENDING, self._base
-                )
+                self.faults.add("pending", "%d hints for %r on their way: some are left out", MAX_PENDING, self._base)
                 return False
             self._pending += 1
         # The lists are copied: the caller may go on using its own once the request is answered.
@@ -230,7 +228,9 @@ class TargetClient:
         """The connection of the running loop (another one after a fork)."""
         loop = asyncio.get_running_loop()
         if self._connected is None or self._connected.loop is not loop:
-            self._connected = _Connection(loop, httpx.AsyncClient(), asyncio.Lock())
+            # Without TLS there is nothing to verify, and loading the certificates takes long.
+            http = httpx.AsyncClient(verify=not self._base.startswith("http://"))
+            self._connected = _Connection(loop, http, asyncio.Lock())
         return self._connected
 
     def _in_background(self, work: Coroutine[Any, Any, None], kind: str) -> bool:

@@ -95,6 +95,9 @@ class StatusBoard:
             # A target that is down tells the user so itself, by the user's own request.
             log.debug("No status from %r: %r", url, problem)
             return TargetStatus(until=now + DOWN_S)
+        if response.status_code in (401, 403):
+            # The key may not be known before the first request; that request brings it.
+            return TargetStatus(until=now + DOWN_S)
         if not isinstance(status, dict) or not isinstance(status.get("drafting"), bool):
             if self._plugin_expected:
                 self._faults.add("plugin", _NO_PLUGIN, url, response.status_code)

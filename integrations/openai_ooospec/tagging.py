@@ -58,12 +58,13 @@ def tag(
 
 def _headers(client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions | None) -> dict[str, str]:
     """The headers that the target asks for: the client's, and the request's own on top."""
-    headers = dict(client.default_headers)
-    if options is not None and isinstance(options.headers, Mapping):
-        headers.update(options.headers)
-    return {
-        name: value for name, value in headers.items() if isinstance(value, str) and name.lower() not in _NOT_FORWARDED
+    own = options.headers if options is not None and isinstance(options.headers, Mapping) else {}
+    merged = {
+        name.lower(): value
+        for headers in (client.auth_headers, client.default_headers, own)
+        for name, value in headers.items()
     }
+    return {name: value for name, value in merged.items() if isinstance(value, str) and name not in _NOT_FORWARDED}
 
 
 def _fault(kind: str, problem: Exception) -> None:

@@ -1,0 +1,199 @@
+"""The OpenAI clients against a scripted target: what is tagged, and what is left alone."""
+
+import asyncio
+from typing import Any
+
+import openai
+import pytest
+from openai_ooospec import AsyncOpenAI, OpenAI, accelerate_client
+from pydantic import BaseModel
+
+from ooospec_agents.testing import Call, Reply, ScriptedTarget
+from ooospec_agents.testing.fixtures import SidecarMaker, TargetMaker
+
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        },
+    }
+]
+STRICT: list[Any] = [openai.pydantic_function_tool(type("F", (BaseModel,), {"__annotations__": {"x": int}}))]
+ASK: dict[str, Any] = {"model": "scripted", "messages": [{"role": "user", "content": "Go"}], "tools": TOOLS}
+REPLY = Reply(calls=(Call("f", {"x": 1}),))
+
+
+def known_client(target: ScriptedTarget, **options: Any) -> OpenAI:
+    client = OpenAI(base_url=target.base_url, api_key="key", **options)
+    client.prepare([])
+    assert client.wait_until_known()
+    return client
+
+
+def tagged(target: ScriptedTarget) -> list[bool]:
+    return ["vllm_xargs" in body for body in target.chats]
+
+
+def call_create(client: OpenAI) -> None:
+    client.chat.completions.create(**ASK)
+
+
+def call_stream(client: OpenAI) -> None:
+    with client.chat.completions.create(**ASK, stream=True) as chunks:
+        list(chunks)
+
+
+def call_raw(client: OpenAI) -> None:
+    client.chat.completions.with_raw_response.create(**ASK).parse()
+
+
+def call_streaming_response(client: OpenAI) -> None:
+    with client.chat.completions.with_streaming_response.create(**ASK) as response:
+        response.parse()
+
+
+def call_parse(client: OpenAI) -> None:
+    client.chat.completions.parse(**{**ASK, "tools": STRICT})
+
+
+def call_stream_helper(client: OpenAI) -> None:
+    with client.chat.completions.stream(**ASK) as events:
+        list(events)
+
+
+def call_with_options(client: OpenAI) -> None:
+    client.with_options(timeout=30).chat.completions.create(**ASK)
+
+
+def call_copy(client: OpenAI) -> None:
+    client.copy(max_retries=1).chat.completions.create(**ASK)
+
+
+def call_post(client: OpenAI) -> None:
+    client.post("/chat/completions", cast_to=object, body=ASK)
+
+
+WAYS = [
+    call_create,
+    call_stream,
+    call_raw,
+    call_streaming_response,
+    call_stream_helper,
+    call_with_options,
+    call_copy,
+    call_post,
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.removeprefix("call_"))
+def test_every_way_to_ask_is_tagged(scripted_target: TargetMaker, way: Any) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target) as client:
+        way(client)
+    assert tagged(target) == [True]
+
+
+def test_parse_is_tagged(scripted_target: TargetMaker) -> None:
+    target = scripted_target(Reply(calls=(Call("F", {"x": 1}),)))
+    with known_client(target) as client:
+        call_parse(client)
+    assert tagged(target) == [True]
+
+
+async def test_the_async_client_is_tagged_and_reads_the_report(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY)
+    async with AsyncOpenAI(base_url=target.base_url, api_key="key") as client:
+        client.prepare([])
+        assert await asyncio.to_thread(client.wait_until_known)
+        answer = await client.chat.completions.create(**ASK)
+        chunks = [chunk async for chunk in await client.chat.completions.create(**ASK, stream=True)]
+        await client.with_options(timeout=30).chat.completions.create(**ASK)
+    assert answer.model_extra == {"ooospec": target.reports[0]}
+    assert chunks[-1].model_extra == {"ooospec": target.reports[1]}
+    assert tagged(target) == [True, True, True]
+
+
+def test_an_async_client_serves_several_loops(scripted_target: TargetMaker) -> None:
+    target = scripted_target(Reply(content="hi"))
+    client = AsyncOpenAI(base_url=target.base_url, api_key="key", max_retries=0)
+    copied = client.with_options(timeout=30)
+    for _ in range(2):
+        for one in (client, copied):
+            answer = asyncio.run(one.chat.completions.create(model="m", messages=[]))
+            assert answer.choices[0].message.content == "hi"
+
+
+def test_the_users_extra_body_is_merged_into(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY)
+    mine = {"top_k": 3, "vllm_xargs": {"ooospec_scope": "team"}}
+    with known_client(target) as client:
+        client.chat.completions.create(**ASK, extra_body=mine)
+    assert target.chats[0]["top_k"] == 3
+    assert target.chats[0]["vllm_xargs"] == {"ooospec_scope": "team", "ooospec_report": 1}
+    assert mine == {"top_k": 3, "vllm_xargs": {"ooospec_scope": "team"}}
+
+
+def test_tools_in_the_extra_body_count(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target) as client:
+        client.chat.completions.create(model="m", messages=[], extra_body={"tools": TOOLS})
+    assert tagged(target) == [True]
+
+
+def test_a_request_without_tools_is_left_alone(scripted_target: TargetMaker) -> None:
+    target = scripted_target(Reply(content="hi"))
+    with known_client(target) as client:
+        client.chat.completions.create(model="m", messages=[])
+    assert tagged(target) == [False]
+
+
+def test_a_retry_has_an_id_of_its_own(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target([Reply(status=500), REPLY])
+    with known_client(target, sidecar=scripted_sidecar().url) as client:
+        client.chat.completions.create(**ASK)
+    first, second = (body["vllm_xargs"]["ooospec_id"] for body in target.chats)
+    assert first != second
+
+
+def test_the_users_own_id_gets_the_hint(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target(REPLY)
+    sidecar = scripted_sidecar({"value of x": " 1", "Which tool": " 0"})
+    with known_client(target, sidecar=sidecar.url) as client:
+        client.chat.completions.create(**ASK, extra_body={"vllm_xargs": {"ooospec_id": "mine"}})
+    assert target.wait_for(lambda: bool(target.bodies("/v1/ooospec/hints/mine")))
+
+
+@pytest.mark.parametrize("way", [call_with_options, call_copy])
+def test_copies_keep_the_sidecar(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker, way: Any) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target, sidecar=scripted_sidecar().url) as client:
+        way(client)
+    assert "ooospec_id" in target.chats[0]["vllm_xargs"]
+
+
+def test_no_hint_is_asked_for_where_none_would_be_used(
+    scripted_target: TargetMaker, scripted_sidecar: SidecarMaker
+) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target, sidecar=scripted_sidecar().url) as client:
+        client.chat.completions.create(**ASK, extra_body={"vllm_xargs": {"ooospec": "off"}})
+        client.chat.completions.create(**ASK, tool_choice="none")
+        client.chat.completions.create(**ASK)
+    assert ["ooospec_id" in body["vllm_xargs"] for body in target.chats] == [False, False, True]
+
+
+def test_the_key_is_shown_to_our_routes(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY, api_key="secret")
+    with OpenAI(base_url=target.base_url, api_key="secret") as client:
+        client.prepare(TOOLS)
+        assert client.wait_until_known()
+        client.chat.completions.create(**ASK)
+    assert tagged(target) == [True]
+
+
+def test_a_client_of_another_class_is_refused() -> None:
+    azure = openai.AzureOpenAI(azure_endpoint="http://127.0.0.1:9", api_key="k", api_version="1")
+    with pytest.raises(TypeError, match="'AzureOpenAI'"):
+        accelerate_client(azure)
