@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -115,12 +116,30 @@ def serving(plan: LaunchPlan, ready_url: str, timeout: float = 300.0, log: Path 
             msg = f"cannot run {plan.argv[0]!r}: {error.strerror}"
             raise LaunchError(msg) from error
         try:
-            _wait_until_ready(process, ready_url, timeout, path)
-            yield process.pid
+            with _exit_on_sigterm():
+                _wait_until_ready(process, ready_url, timeout, path)
+                yield process.pid
         finally:
             _stop(process)
             for folder in plan.private_folders:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that `finally` ends what was started; by default it would not run."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], ready_url: str, timeout: float, log: Path) -> None:

@@ -87,6 +87,25 @@ def test_missing_program_is_named() -> None:
         plan.run()
 
 
+def test_terminated_parent_leaves_nothing_behind(tmp_path: Path) -> None:
+    note, port = tmp_path / "note", free_port()
+    code = f"""
+import sys, time
+from ooospec_agents.process import LaunchPlan, serving
+plan = LaunchPlan([sys.executable, "-c", {SERVER!r}, "{port}", {str(note)!r}], {{"GREETING": "hi"}})
+with serving(plan, "http://127.0.0.1:{port}/") as pid:
+    print(pid, flush=True)
+    time.sleep(600)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent.stdout:
+        server = int(parent.stdout.readline())
+        parent.terminate()
+        assert parent.wait(30) == 143
+    assert not is_running(server)
+
+
 def test_run_replaces_the_process() -> None:
     inner = "import os; print(os.getpid(), os.environ['A'])"
     code = (
