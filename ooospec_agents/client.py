@@ -6,7 +6,6 @@ Everything here happens in the background or in memory: no request waits for it,
 from __future__ import annotations
 
 import asyncio
-import atexit
 import threading
 import uuid
 from collections import OrderedDict
@@ -26,13 +25,10 @@ HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
 MAX_PENDING = 64
 """Most hints on their way at a time, for one target; requests beyond it go without."""
-MAX_TARGETS = 64
-"""Most targets remembered in one process; the one unused longest is forgotten first."""
 MAX_PREPARED = 256
 """Most catalogs remembered as prepared, for one target."""
 
 _HINTED_METHODS = (None, "ooospec")
-_CLOSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -255,43 +251,3 @@ def _named(choice: Any) -> str:
     function = choice.get("function") if isinstance(choice, Mapping) else None
     name = function.get("name") if isinstance(function, Mapping) else None
     return name if isinstance(name, str) else ""
-
-
-_targets: OrderedDict[tuple[str, SidecarSettings, str], TargetClient] = OrderedDict()
-_targets_lock = threading.Lock()
-
-
-def target_client(base_url: str, sidecar: SidecarSettings, api_key: str = "") -> TargetClient:
-    """The process's client of one target. Equal arguments give the same one: what it knows, all know."""
-    key = (base_url.rstrip("/"), sidecar, api_key)
-    with _targets_lock:
-        if key not in _targets:
-            _targets[key] = TargetClient(base_url, sidecar)
-        _targets.move_to_end(key)
-        found = _targets[key]
-        forgotten = [_targets.popitem(last=False)[1] for _ in range(len(_targets) - MAX_TARGETS)]
-    for target in forgotten:
-        asyncio.run_coroutine_threadsafe(target.aclose(), background.get())
-    return found
-
-
-def close_targets() -> None:
-    """Close the connections to all targets and sidecars; runs at exit, and later requests open new ones."""
-    with _targets_lock:
-        targets = list(_targets.values())
-        _targets.clear()
-    if not targets:
-        return
-
-    async def close() -> None:
-        await asyncio.gather(*(target.aclose() for target in targets), return_exceptions=True)
-
-    try:
-        asyncio.run_coroutine_threadsafe(close(), background.get()).result(_CLOSE_S)
-    except Exception:
-        # At exit nothing is left to be saved; the sockets go with the process.
-        return
-
-
-# Registered after the background loop's own, so it runs before it.
-atexit.register(close_targets)

@@ -10,7 +10,8 @@ from typing import Any
 import openai
 from openai._models import FinalRequestOptions
 
-from ooospec_agents.client import SidecarSettings, TargetClient, target_client
+from ooospec_agents.client import SidecarSettings, TargetClient
+from ooospec_agents.targets import target_client
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,8 @@
 """The OpenAI clients against a scripted target: what is tagged, and what is left alone."""
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import openai
@@ -191,6 +193,33 @@ def test_the_key_is_shown_to_our_routes(scripted_target: TargetMaker) -> None:
         assert client.wait_until_known()
         client.chat.completions.create(**ASK)
     assert tagged(target) == [True]
+
+
+FORK = """
+import os, sys
+from openai_ooospec import OpenAI
+
+def ask():
+    with OpenAI(base_url=sys.argv[1], api_key="key", sidecar=sys.argv[2], max_retries=0) as client:
+        client.prepare([])
+        assert client.wait_until_known()
+        tools = [{"type": "function", "function": {"name": "f"}}]
+        client.chat.completions.create(model="m", messages=[], tools=tools)
+
+ask()
+child = os.fork()
+if child == 0:
+    ask()
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+def test_a_forked_child_starts_afresh(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target(REPLY)
+    command = [sys.executable, "-W", "ignore", "-c", FORK, target.base_url, scripted_sidecar().url]
+    subprocess.run(command, check=True, timeout=60)
+    assert ["ooospec_id" in body["vllm_xargs"] for body in target.chats] == [True, True]
 
 
 def test_a_client_of_another_class_is_refused() -> None:

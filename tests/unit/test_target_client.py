@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ooospec_agents.client import MAX_TARGETS, SidecarSettings, TargetClient, close_targets, target_client
+from ooospec_agents.client import SidecarSettings, TargetClient
 from ooospec_agents.target_status import TargetStatus
+from ooospec_agents.targets import MAX_TARGETS, close_targets, target_client
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 BODY: dict[str, Any] = {"model": "m", "messages": [], "tools": TOOLS}
