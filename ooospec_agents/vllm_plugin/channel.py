@@ -12,15 +12,13 @@ import errno
 import logging
 import os
 import secrets
-import stat
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from zmq.constants import Flag, PollEvent, SocketOption, SocketType
+from zmq.constants import Flag, SocketType
 from zmq.error import ZMQError
 from zmq.sugar.context import Context
 
@@ -28,7 +26,6 @@ from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin.messages import (
     LOGGER,
-    MAX_MESSAGE_BYTES,
     SENDER_CATALOGS,
     CatalogStore,
     HintMessage,
@@ -40,13 +37,18 @@ from ooospec_agents.vllm_plugin.messages import (
     encode_open,
     encode_report,
 )
+from ooospec_agents.vllm_plugin.sockets import (
+    SOCKET_DIR_VARIABLE,
+    ChannelError,
+    address,
+    has_mail,
+    make_socket,
+    socket_dir,
+    worker_address,
+)
 
-SOCKET_DIR_VARIABLE = "OOOSPEC_SOCKET_DIR"
-"""Environment variable naming the folder of the sockets; the launcher sets it, every process inherits it."""
-MAX_PATH_BYTES = 107
-"""Longest path of a Unix socket."""
-MAX_QUEUED = 512
-"""Messages that may wait at each end: a data-parallel rank that has nothing to do never reads them."""
+__all__ = ["SOCKET_DIR_VARIABLE", "ApiChannel", "ChannelError", "WorkerInbox", "WorkerOutbox", "worker_address"]
+
 MAX_DRAINED = 256
 """Messages read in one engine step; the rest waits for the next."""
 MAX_AGE_S = 600.0
@@ -57,66 +59,6 @@ MAX_REPLY_ADDRESSES = 64
 """API processes that a worker talks to."""
 
 logger = logging.getLogger(LOGGER)
-
-
-class ChannelError(RuntimeError):
-    """The local sockets cannot be used. The message says why and what to do."""
-
-
-def socket_dir() -> Path:
-    """The folder of the sockets.
-
-    Raises:
-        ChannelError: The variable is not set, or the folder is not one that only this user may enter.
-    """
-    name = os.environ.get(SOCKET_DIR_VARIABLE, "")
-    if not name:
-        msg = f"{SOCKET_DIR_VARIABLE} is not set: start the server with `ooospec serve target`"
-        raise ChannelError(msg)
-    path = Path(name)
-    try:
-        status = path.stat()
-    except OSError as error:
-        msg = f"{SOCKET_DIR_VARIABLE}={name!r} cannot be used ({error.strerror}): create it with mode 0700"
-        raise ChannelError(msg) from None
-    if (
-        not stat.S_ISDIR(status.st_mode)
-        or status.st_uid != os.getuid()
-        or stat.S_IMODE(status.st_mode) & 0o077
-    ):
-        msg = f"{SOCKET_DIR_VARIABLE}={name!r} must be a folder of this user with mode 0700"
-        raise ChannelError(msg)
-    return path
-
-
-def worker_address(dp_rank: int) -> str:
-    """Where the worker of that data-parallel rank listens.
-
-    Raises:
-        ChannelError: The folder cannot be used, or its path is too long for a socket.
-    """
-    return _address(f"worker-{dp_rank}")
-
-
-def _address(name: str) -> str:
-    path = socket_dir() / name
-    if len(os.fsencode(path)) > MAX_PATH_BYTES:
-        msg = f"{SOCKET_DIR_VARIABLE}: {str(path)!r} is longer than the {MAX_PATH_BYTES} bytes of a socket"
-        raise ChannelError(msg)
-    return f"ipc://{path}"
-
-
-def _socket(context: Any, kind: int) -> Any:
-    socket = context.socket(kind)
-    socket.setsockopt(SocketOption.LINGER, 0)
-    socket.setsockopt(SocketOption.RCVHWM, MAX_QUEUED)
-    socket.setsockopt(SocketOption.SNDHWM, MAX_QUEUED)
-    socket.setsockopt(SocketOption.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-    return socket
-
-
-def _has_mail(socket: Any) -> bool:
-    return bool(socket.getsockopt(SocketOption.EVENTS) & PollEvent.POLLIN)
 
 
 class WorkerInbox:
@@ -136,7 +78,7 @@ class WorkerInbox:
         self._socket: Any = None
         try:
             self._context = Context()
-            self._socket = _socket(self._context, SocketType.PULL)
+            self._socket = make_socket(self._context, SocketType.PULL)
             self._socket.bind(address)
         except Exception as error:
             self.fault = f"cannot listen at {address!r}: {error}"
@@ -150,10 +92,7 @@ class WorkerInbox:
         messages: list[Open | HintMessage] = []
         try:
             # Asking for the events first costs a tenth of a failed receive, and most steps find nothing.
-            while (
-                len(messages) < MAX_DRAINED
-                and self._socket.getsockopt(SocketOption.EVENTS) & PollEvent.POLLIN
-            ):
+            while len(messages) < MAX_DRAINED and has_mail(self._socket):
                 self._read(self._socket.recv(Flag.NOBLOCK), messages)
         except ZMQError as error:
             if error.errno != errno.EAGAIN:
@@ -239,7 +178,7 @@ class WorkerOutbox:
             raise ChannelError(msg)
         if self._context is None:
             self._context = Context()
-        socket = _socket(self._context, SocketType.PUSH)
+        socket = make_socket(self._context, SocketType.PUSH)
         socket.connect(address)
         self._sockets[address] = socket
         while len(self._sockets) > MAX_REPLY_ADDRESSES:
@@ -265,7 +204,7 @@ class ApiChannel:
             ChannelError: The folder of the sockets cannot be used.
         """
         self.dropped = 0
-        self.reply_address = _address(f"api-{os.getpid()}-{secrets.token_hex(4)}")
+        self.reply_address = address(f"api-{os.getpid()}-{secrets.token_hex(4)}")
         self._context: Any = Context()
         self._workers: list[Any] = []
         self._sent: list[OrderedDict[str, None]] = [OrderedDict() for _ in range(dp_size)]
@@ -274,10 +213,10 @@ class ApiChannel:
         self._inbox: Any = None
         try:
             for rank in range(dp_size):
-                socket = _socket(self._context, SocketType.PUSH)
+                socket = make_socket(self._context, SocketType.PUSH)
                 self._workers.append(socket)
                 socket.connect(worker_address(rank))
-            self._inbox = _socket(self._context, SocketType.PULL)
+            self._inbox = make_socket(self._context, SocketType.PULL)
             self._inbox.bind(self.reply_address)
         except ZMQError as error:
             self.close()
@@ -285,24 +224,24 @@ class ApiChannel:
             raise ChannelError(msg) from error
 
     def open(self, spec: RequestSpec) -> bool:
-        """Tell the workers of a request, before it is sent to the engine; whether all were told.
+        """Tell the workers of a request, before it is sent to the engine; whether a worker was told.
 
         `spec.reply_to` is filled in where it is empty. Never raises and never blocks.
         """
         self._receive()
         message = Open(spec if spec.reply_to else replace(spec, reply_to=self.reply_address))
         told = [self._open(rank, message) for rank in range(len(self._workers))]
-        return all(told)
+        return any(told)
 
     def hint(self, request_id: str, hint: Hint) -> bool:
-        """Hand a hint to the workers; whether all got it. Never raises and never blocks."""
+        """Hand a hint to the workers; whether a worker got it. Never raises and never blocks."""
         try:
             data = encode_hint(HintMessage(request_id, hint))
         except MessageError as error:
             self._count(error)
             return False
         told = [self._send(socket, data) for socket in self._workers]
-        return all(told)
+        return any(told)
 
     def take_report(self, request_id: str) -> dict[str, Any] | None:
         """The newest report of a request if one has come; it is forgotten here. Never waits."""
@@ -353,7 +292,7 @@ class ApiChannel:
         return True
 
     def _receive(self) -> None:
-        while self._inbox is not None and _has_mail(self._inbox):
+        while self._inbox is not None and has_mail(self._inbox):
             try:
                 message = decode(self._inbox.recv(Flag.NOBLOCK), self._catalogs)
             except (MessageError, ZMQError) as error:

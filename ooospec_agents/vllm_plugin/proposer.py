@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
 from ooospec_agents.vllm_plugin.compat import obstacle
+from ooospec_agents.vllm_plugin.drafters import MakeDrafter, real_drafters
 from ooospec_agents.vllm_plugin.messages import LOGGER, HintMessage
 from ooospec_agents.vllm_plugin.repairs import Repair, repair_all
 from ooospec_agents.vllm_plugin.row import Drafts, Row, stop_ids
@@ -27,9 +27,6 @@ SEEDED_ARGUMENT = "ooospec_seeded"
 MAX_STEP_TOKENS = 1024
 """Most tokens drafted in one step for all rows: logits of each are kept in float32, and vLLM does not plan
 for them."""
-
-MakeDrafter = Callable[[RequestSpec, str, Sequence[int]], Drafts]
-"""Makes the drafter of a request from what was announced of it, the name of its LoRA, and its stop ids."""
 
 logger = logging.getLogger(LOGGER)
 
@@ -147,9 +144,7 @@ class Proposer:
         self._waiting.expire()
         return hints
 
-    def _step(
-        self, req_id: str, state: Any, new: list[int], width: int, hints: dict[str, HintMessage]
-    ) -> list[int]:
+    def _step(self, req_id: str, state: Any, new: list[int], width: int, hints: dict[str, HintMessage]) -> list[int]:
         began = req_id not in self._rows
         row = self._begin(req_id, state) if began else self._rows[req_id]
         if row is None or row.ended:
@@ -263,25 +258,6 @@ def output_rank(parallel_config: Any) -> int:
 def dp_rank(parallel_config: Any) -> int:
     """The data-parallel rank of this engine. vLLM sets `data_parallel_rank` back to 0 for dense models."""
     return int(getattr(parallel_config, "data_parallel_index", parallel_config.data_parallel_rank))
-
-
-def real_drafters(model_config: Any) -> MakeDrafter:
-    """Drafters over the model's tokenizer, with one store for all that this worker learns.
-
-    Raises:
-        CodecError: The model's tokenizer cannot be used.
-    """
-    from ooospec_agents.drafting.drafter import Drafter
-    from ooospec_agents.drafting.memory import Stores
-    from ooospec_agents.vllm_plugin.tokens import FastTokenCodec
-
-    codec = FastTokenCodec.of_model(model_config)
-    stores = Stores()
-
-    def make(spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafts:
-        return Drafter(spec, codec, stores, lora=lora, stop_ids=stops)
-
-    return make
 
 
 def _is_seeded(params: Any) -> bool:

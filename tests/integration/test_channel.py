@@ -15,6 +15,7 @@ from ooospec_agents.vllm_plugin.messages import MAX_MESSAGE_BYTES, HintMessage, 
 zmq = pytest.importorskip("zmq")
 
 from ooospec_agents.vllm_plugin import channel as channel_module  # noqa: E402
+from ooospec_agents.vllm_plugin import sockets as sockets_module  # noqa: E402
 from ooospec_agents.vllm_plugin.channel import (  # noqa: E402
     ApiChannel,
     ChannelError,
@@ -156,9 +157,7 @@ def test_garbage_costs_one_message_only(api: ApiChannel, inbox: WorkerInbox) -> 
     assert [message.id for message in messages if isinstance(message, HintMessage)] == ["r1"]
 
 
-def test_old_messages_are_dropped(
-    api: ApiChannel, inbox: WorkerInbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_messages_are_dropped(api: ApiChannel, inbox: WorkerInbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel_module, "MAX_AGE_S", -1.0)
     api.hint("r1", HINT)
     deadline = time.monotonic() + 5.0
@@ -178,11 +177,24 @@ def test_too_large_a_request_is_not_sent(api: ApiChannel, inbox: WorkerInbox) ->
 def test_full_queue_drops_and_does_not_block(sockets: Path) -> None:
     api = ApiChannel()  # no worker listens
     try:
-        results = [api.hint("r", HINT) for _ in range(channel_module.MAX_QUEUED + 1)]
+        results = [api.hint("r", HINT) for _ in range(sockets_module.MAX_QUEUED + 1)]
     finally:
         api.close()
     assert results[0] is True
     assert results[-1] is False
+
+
+def test_rank_that_reads_nothing_does_not_stop_the_others(sockets: Path) -> None:
+    box = WorkerInbox(worker_address(0))
+    api = ApiChannel(dp_size=2)  # nothing listens for rank 1
+    try:
+        for _ in range(sockets_module.MAX_QUEUED + 1):
+            assert api.hint("r", HINT)
+            read(box, 1)
+        assert api.open(SPEC)
+    finally:
+        api.close()
+        box.close()
 
 
 def test_every_rank_is_told(sockets: Path) -> None:
