@@ -65,6 +65,14 @@ class SidecarBackend(Protocol):
         """
         ...
 
+    async def trained(self) -> bool:
+        """Whether the model was trained on our prompts; another one is shown an example first.
+
+        Raises:
+            SidecarError: It cannot be known.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Let go of connections."""
         ...

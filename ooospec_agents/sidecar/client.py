@@ -49,7 +49,7 @@ class CompletionsClient:
 
     async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
         """Complete every prompt greedily up to a newline, in one call (see `SidecarBackend`)."""
-        model = self._model or await self._find_model()
+        model = await self._find_model()
         body = {
             "model": model,
             "prompt": list(prompts),
@@ -67,6 +67,10 @@ class CompletionsClient:
         if len(completions) != len(prompts):
             raise self._garbage(f"{len(completions)} completions came for {len(prompts)} prompts")
         return completions
+
+    async def trained(self) -> bool:
+        """Whether the model is an adapter of ours, by its name (see `SidecarBackend`)."""
+        return (await self._find_model()).startswith(ADAPTER)
 
     async def aclose(self) -> None:
         """Close the connections, each on its own loop."""
@@ -88,6 +92,8 @@ class CompletionsClient:
             return self._clients[loop]
 
     async def _find_model(self) -> str:
+        if self._model is not None:
+            return self._model
         data = await self._call("GET", "/v1/models", "")
         try:
             names = [model["id"] for model in data["data"]]

@@ -43,6 +43,22 @@ _INSTRUCTION = """\
 Predict the next tool call and the value of each argument. Copy values from the conversation. \
 Write null for a value that is not given.
 """
+_EXAMPLE = """\
+Tools:
+[0] send_mail(to, text): Sends a mail
+[1] get_weather(city, unit, day): Tells the weather
+Conversation:
+User: How warm is it in Oslo?
+Question: Which tool is called next? Its number, 0 to 1, or none.
+Answer: 1
+Question: get_weather, value of city (string, required)? The city.
+Answer: Oslo
+Question: get_weather, value of unit (string, optional)? Options: C, F. Default: C.
+Answer: C
+Question: send_mail, value of to (string, required)? Who gets it.
+Answer: null
+
+"""
 _STEP = MAX_CONVERSATION_CHARS // 4
 _ROLES = {
     "system": "System",
@@ -53,8 +69,13 @@ _ROLES = {
 }
 
 
-def prefix(catalog: Catalog) -> str:
-    """The instruction and the compact catalog: `[i] name(arg, arg): first sentence`, a line a function."""
+def prefix(catalog: Catalog, *, example: bool = False) -> str:
+    """The instruction and the compact catalog: `[i] name(arg, arg): first sentence`, a line a function.
+
+    Args:
+        catalog: The functions bound to the request.
+        example: Show answered questions first, for a model that was not trained on these prompts.
+    """
     for width in (160, 60, 0):
         lines = [_line(index, function, width) for index, function in enumerate(catalog.functions)]
         if sum(map(len, lines)) + len(lines) <= MAX_CATALOG_CHARS:
@@ -62,7 +83,7 @@ def prefix(catalog: Catalog) -> str:
     text = "".join(f"{line}\n" for line in lines)
     if len(text) > MAX_CATALOG_CHARS:
         text = text[: text.rfind("\n", 0, MAX_CATALOG_CHARS) + 1]
-    return f"{_INSTRUCTION}Tools:\n{text}"
+    return f"{_INSTRUCTION}{_EXAMPLE if example else ''}Tools:\n{text}"
 
 
 def _line(index: int, function: Function, width: int) -> str:

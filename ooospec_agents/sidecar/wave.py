@@ -54,7 +54,7 @@ async def run_wave(
     indexes = [i for i, function in enumerate(catalog.functions) if not forced or function.name == named]
     if not indexes:
         return None
-    shared = prompts.prefix(catalog) + prompts.conversation(messages)
+    shared = prompts.prefix(catalog, example=not await backend.trained()) + prompts.conversation(messages)
     ask = not forced and (len(indexes) > 1 or no_call_allowed)
     asked = [shared + prompts.function_question(catalog)] if ask else []
     slots = _slots(catalog, indexes, only)

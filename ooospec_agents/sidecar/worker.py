@@ -154,7 +154,8 @@ class SidecarWorker:
 
     async def _warm(self, catalog: Catalog) -> None:
         async def wave() -> None:
-            await self._backend.complete([prompts.prefix(catalog)], 1)
+            example = not await self._backend.trained()
+            await self._backend.complete([prompts.prefix(catalog, example=example)], 1)
 
         await self._guarded(wave())
 

@@ -57,6 +57,11 @@ async def test_adapter_is_chosen_where_there_is_one(served: tuple[str, ...], cho
     assert server.waves[0]["model"] == chosen
 
 
+@pytest.mark.parametrize(("model", "trained"), [("ooospec", True), ("ooospec-qwen", True), ("SmolLM2", False)])
+async def test_trained_by_name(model: str, trained: bool) -> None:
+    assert await CompletionsClient("http://localhost:1", model).trained() is trained
+
+
 async def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

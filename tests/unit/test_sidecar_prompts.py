@@ -33,6 +33,12 @@ def test_prefix_lists_the_functions() -> None:
     assert prompts.prefix(CATALOG).endswith("Tools:\n[0] weather(city, unit, days): Tells the weather\n[1] stop()\n")
 
 
+def test_example_stands_before_the_tools() -> None:
+    text = prompts.prefix(CATALOG, example=True)
+    assert text.count("Tools:\n") == 2
+    assert text.endswith("Answer: null\n\nTools:\n[0] weather(city, unit, days): Tells the weather\n[1] stop()\n")
+
+
 def test_function_question() -> None:
     expected = "Question: Which tool is called next? Its number, 0 to 1, or none.\nAnswer:"
     assert prompts.function_question(CATALOG) == expected

@@ -24,12 +24,16 @@ class Script:
 
     def __init__(self, answer: Callable[[str], str] = lambda prompt: " 0" if "Which" in prompt else " Oslo") -> None:
         self.answer = answer
+        self.is_trained = True
         self.calls: list[list[str]] = []
 
     async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
         assert max_tokens == 32
         self.calls.append(list(prompts))
         return [Completion(self.answer(prompt)) for prompt in prompts]
+
+    async def trained(self) -> bool:
+        return self.is_trained
 
     async def aclose(self) -> None:
         return
@@ -53,6 +57,13 @@ async def test_all_questions_go_in_one_call_over_one_prefix() -> None:
     assert hint is not None
     assert hint.calls[0].name == "weather"
     assert hint.calls[0].slots["city"].value == "Oslo"
+
+
+async def test_untrained_model_is_shown_an_example() -> None:
+    script = Script()
+    script.is_trained = False
+    await wave(script)
+    assert script.calls[0][0].startswith(prompts.prefix(CATALOG, example=True))
 
 
 async def test_function_first_asks_for_its_slots_only() -> None:

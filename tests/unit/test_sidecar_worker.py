@@ -39,6 +39,9 @@ class Backend:
             raise self.error
         return [Completion(" 0" if "Which" in prompt else " Oslo") for prompt in prompts]
 
+    async def trained(self) -> bool:
+        return True
+
     async def aclose(self) -> None:
         self.closed = True
 
