@@ -145,6 +145,7 @@ class Proposer:
         return hints
 
     def _step(self, req_id: str, state: Any, new: list[int], width: int, hints: dict[str, HintMessage]) -> list[int]:
+        started = time.perf_counter()
         began = req_id not in self._rows
         row = self._begin(req_id, state) if began else self._rows[req_id]
         if row is None or row.ended:
@@ -169,6 +170,7 @@ class Proposer:
             width=width,
             max_model_len=self._runner.max_model_len,
             vocab_size=self._vocab_size,
+            started=started,
         )
         if row.ended:
             row.finish()

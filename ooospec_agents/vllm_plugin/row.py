@@ -76,7 +76,14 @@ class Row:
         self._draft_ms_total = 0.0
 
     def step(
-        self, new: Sequence[int], hint: Hint | None, *, width: int, max_model_len: int, vocab_size: int
+        self,
+        new: Sequence[int],
+        hint: Hint | None,
+        *,
+        width: int,
+        max_model_len: int,
+        vocab_size: int,
+        started: float,
     ) -> list[int]:
         """Take this step's new ids and a hint that came meanwhile; the draft, valid for the engine.
 
@@ -86,8 +93,8 @@ class Row:
             width: Most tokens that may be drafted.
             max_model_len: Most tokens, prompt included, that the engine keeps of a request.
             vocab_size: Ids must be below.
+            started: When work on this row began in this step, by `time.perf_counter`.
         """
-        started = time.perf_counter()
         self._commit(new, max_model_len)
         if hint is not None and not self.ended:
             now = time.monotonic()
