@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator
+from functools import cache
 from typing import Any
 
+import httpx
 import openai
 
 
@@ -30,10 +33,16 @@ class LoopConnections:
         if loop not in self._clients:
             for closed in [known for known in list(self._clients) if known.is_closed()]:
                 del self._clients[closed]
-            client = openai.DefaultAsyncHttpxClient() if self._adopted else self._first
+            client = openai.DefaultAsyncHttpxClient(verify=_certificates()) if self._adopted else self._first
             self._adopted = True
             self._clients[loop] = (client, _until_shutdown(self._clients, loop, client))
         return self._clients[loop][0]
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Loaded once: doing it for each loop would hold up each loop's first request."""
+    return httpx.create_ssl_context()
 
 
 def _until_shutdown(
