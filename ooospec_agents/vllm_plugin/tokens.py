@@ -24,6 +24,7 @@ class FastTokenCodec:
         backend.no_padding()
         self._backend = backend
         self.vocab_size = vocab_size
+        self._texts: dict[int, str] = {}
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`. No special tokens are added; those written out in it become their ids."""
@@ -32,6 +33,11 @@ class FastTokenCodec:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`, special tokens included."""
+        if len(ids) == 1:  # asked for each token of each draft
+            return self._texts.get(ids[0]) or self._texts.setdefault(ids[0], self._decode(ids))
+        return self._decode(ids)
+
+    def _decode(self, ids: Sequence[int]) -> str:
         text: str = self._backend.decode(ids, skip_special_tokens=False)
         return text
 
