@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Generator
-from dataclasses import dataclass
 
+from ooospec_agents.formats.call_events import Arguments, CallStart, Event, Text, joined
 from ooospec_agents.formats.char_reader import (
     BLANK,
     BRACKETS,
@@ -22,39 +22,13 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _JSON_FENCES = frozenset({"", "json", "tool_call", "tool_calls"})
 
 
-@dataclass(frozen=True)
-class Text:
-    """Text that belongs to no call."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class CallStart:
-    """Call number `index` (from 0) begins. `Arguments` of that index follow."""
-
-    index: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """The next piece of the arguments of call `index`, as written but for raw control characters, escaped."""
-
-    index: int
-    text: str
-
-
-Event = Text | CallStart | Arguments
-
-
 class CallStream(CharReader):
     """Reads text in pieces of any size and says what it is made of.
 
     A JSON object is a call if its "name" is bound and its "arguments" (or "parameters") are an object, JSON
-    text of one, or null. Inside `<tool_call>` markup any name counts, since the markup itself says that a
-    call is meant. All else is text, except blank space next to calls. Every decision depends on the
-    characters alone, never on where pieces end.
+    text of one, or null. Inside `<tool_call>` markup any name and any arguments count, since the markup itself
+    says that a call is meant. All else is text, except blank space next to calls. Every decision depends on
+    the characters alone, never on where pieces end.
 
     Args:
         names: The functions bound to the request. Without any, all text is text.
@@ -89,17 +63,8 @@ class CallStream(CharReader):
         return self._take()
 
     def _take(self) -> list[Event]:
-        joined: list[Event] = []
-        for event in self._events:
-            last = joined[-1] if joined else None
-            if isinstance(event, Text) and isinstance(last, Text):
-                joined[-1] = Text(last.text + event.text)
-            elif isinstance(event, Arguments) and isinstance(last, Arguments) and event.index == last.index:
-                joined[-1] = Arguments(event.index, last.text + event.text)
-            else:
-                joined.append(event)
-        self._events.clear()
-        return joined
+        events, self._events = joined(self._events), []
+        return events
 
     # Readers that are sent one character at a time. Each leaves the rest of the text to the next.
 
@@ -206,11 +171,11 @@ class CallStream(CharReader):
                     return False
             elif key in ("arguments", "parameters") and name and char == "{":
                 self._start(name)
-                yield from self._object(self._add_arguments)
+                yield from self._bracketed(char, self._add_arguments)
                 yield from self._rest_of_call()
                 return True
             elif key in ("arguments", "parameters"):
-                arguments = yield from self._arguments(char)
+                arguments = yield from self._arguments(char, any_value=any_name)
                 if arguments is None:
                     return False
             else:
@@ -237,20 +202,27 @@ class CallStream(CharReader):
         elif char != "}":  # the model forgot the brace
             self._push_back(char)
 
-    def _arguments(self, char: str) -> Generator[None, str, str | None]:
+    def _arguments(self, char: str, *, any_value: bool) -> Generator[None, str, str | None]:
         """Arguments that cannot be passed on while they are read; None: these are no arguments."""
-        if char == "{":
+        if char in BRACKETS:
             pieces: list[str] = []
-            return "".join(pieces) if (yield from self._object(pieces.append)) else None
+            complete = yield from self._bracketed(char, pieces.append)
+            return "".join(pieces) if complete and (any_value or char == "{") else None
         if char == '"':
             text = yield from self._string()
-            return text if text is not None and _is_object(text) else None
-        word = char
-        while word != "null":
-            if not "null".startswith(word) or not (char := (yield from self._next())):
-                return None
+            if text is None or _kind(text) is dict or not any_value:
+                return text if text is not None and _kind(text) is dict else None
+            return json.dumps(text, ensure_ascii=False)
+        word = ""
+        while char and char not in BLANK and char not in ",}":
             word += char
-        return "{}"
+            char = yield from self._next()
+        self._push_back(char)
+        if self._held:
+            self._held.pop()
+        if word == "null":
+            return "{}"
+        return word if any_value and _kind(word) is not None else None
 
     def _give_up(self, keep: int, quiet: JsonEnd | FenceEnd | None = None) -> None:
         """What is held is no call: its first `keep` characters are text, the rest is read again."""
@@ -281,8 +253,9 @@ class CallStream(CharReader):
             self._events.append(Text(solid))
 
 
-def _is_object(text: str) -> bool:
+def _kind(text: str) -> type | None:
+    """The type of a JSON text's value; None: it is not JSON."""
     try:
-        return isinstance(json.loads(text), dict)
+        return type(json.loads(text))
     except (ValueError, RecursionError):
-        return False
+        return None

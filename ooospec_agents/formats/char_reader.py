@@ -78,10 +78,9 @@ class CharReader:
     def _push_back(self, text: str) -> None:
         self._unread.extendleft(reversed(text))
 
-    def _object(self, emit: Callable[[str], None]) -> Verdict:
-        """An object, its brace read. True: it was complete."""
+    def _bracketed(self, char: str, emit: Callable[[str], None]) -> Verdict:
+        """An object or a list, its first bracket, `char`, read. True: it was complete."""
         end = JsonEnd()
-        char = "{"
         while True:
             emit(json.dumps(char)[1:-1] if end.in_string and char < " " else char)
             end.feed(char)

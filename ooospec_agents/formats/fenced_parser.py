@@ -23,7 +23,8 @@ from vllm.entrypoints.generate.base.protocol import (
 from vllm.renderers.chat_utils import make_tool_call_id
 from vllm.tool_parsers.abstract_tool_parser import ToolParser, ToolParserManager
 
-from ooospec_agents.formats.call_stream import Arguments, CallStart, CallStream, Event, Text
+from ooospec_agents.formats.call_events import Arguments, CallStart, Event, Text
+from ooospec_agents.formats.call_stream import CallStream
 
 PARSER_NAME = "ooospec_json"
 """What to pass as `--tool-call-parser`."""
@@ -67,9 +68,7 @@ class FencedJsonToolParser(ToolParser):  # type: ignore[misc]  # vLLM is untyped
             ToolCall(type="function", function=FunctionCall(name=name, arguments="".join(pieces)))
             for name, pieces in calls
         ]
-        return ExtractedToolCallInformation(
-            tools_called=bool(tool_calls), tool_calls=tool_calls, content=text or None
-        )
+        return ExtractedToolCallInformation(tools_called=bool(tool_calls), tool_calls=tool_calls, content=text or None)
 
     def extract_tool_calls_streaming(
         self,
@@ -129,9 +128,7 @@ def _message(events: Iterable[Event]) -> DeltaMessage | None:
 def _add(entries: dict[int, DeltaToolCall], piece: Arguments) -> None:
     entry = entries.get(piece.index)
     if entry is None or entry.function is None:
-        entries[piece.index] = DeltaToolCall(
-            index=piece.index, function=DeltaFunctionCall(arguments=piece.text)
-        )
+        entries[piece.index] = DeltaToolCall(index=piece.index, function=DeltaFunctionCall(arguments=piece.text))
     else:
         entry.function.arguments = (entry.function.arguments or "") + piece.text
 

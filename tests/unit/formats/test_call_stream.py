@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ooospec_agents.formats.call_stream import Arguments, CallStart, CallStream, Text
+from ooospec_agents.formats.call_events import Arguments, CallStart, Text
+from ooospec_agents.formats.call_stream import CallStream
 
 NAMES = ("get_weather", "send_mail")
 Calls = list[tuple[str, str]]
@@ -55,6 +56,15 @@ CASES: dict[str, tuple[str, str, Calls]] = {
     "markup in a sentence": (f"I call <tool_call>{W}</tool_call> now", "I call now", [WEATHER]),
     "markup, any name": ('<tool_call>{"name": "x", "arguments": {}}</tool_call>', "", [("x", "{}")]),
     "markup without arguments": ('<tool_call>{"name": "x"}</tool_call>', "", [("x", "{}")]),
+    "markup, text as arguments": ('<tool_call>{"name": "x", "arguments": "é"}</tool_call>', "", [("x", '"é"')]),
+    "markup, list as arguments": ('<tool_call>{"name": "x", "arguments": [1, 2]}</tool_call>', "", [("x", "[1, 2]")]),
+    "markup, number as arguments": ('<tool_call>{"name": "x", "arguments": 12}</tool_call>', "", [("x", "12")]),
+    "bare, number as arguments": (
+        '{"name": "send_mail", "arguments": 12}',
+        '{"name": "send_mail", "arguments": 12}',
+        [],
+    ),
+    "bare, word as arguments": ('{"name": "send_mail", "arguments": no}', '{"name": "send_mail", "arguments": no}', []),
     "markup never opened": (f"{W}\n</tool_call>", "", [WEATHER]),
     "brace forgotten": (f"<tool_call>\n{W[:-1]}\n</tool_call>", "", [WEATHER]),
     "arguments first": (
@@ -159,9 +169,7 @@ def test_text_without_a_call_is_unchanged(text: str) -> None:
     assert read([text]) == (text, [])
 
 
-@given(
-    st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
-)
+@given(st.dictionaries(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5)))
 def test_arguments_arrive_as_written(arguments: dict[str, object]) -> None:
     written = json.dumps(arguments, ensure_ascii=False)
     text, [(name, read_back)] = read(list(f'```json\n{{"name": "send_mail", "arguments": {written}}}\n```'))
