@@ -66,7 +66,7 @@ def plan_target(
         extra_args: Further flags for vLLM. They win over ours.
     """
     flags = _Flags(extra_args)
-    if obstacle := _obstacle(flags):
+    if obstacle := _obstacle(model, flags):
         note = f"this server drafts nothing: {obstacle}"
         plan = plan_stock(model, host=host, port=port, extra_args=extra_args)
         return LaunchPlan(plan.argv, plan.env, notes=(note, *plan.notes))
@@ -183,7 +183,7 @@ def _plugins() -> list[str]:
     return [*(name for name in names if name != PLUGIN_NAME), PLUGIN_NAME]
 
 
-def _obstacle(flags: _Flags) -> str:
+def _obstacle(model: str, flags: _Flags) -> str:
     """Why vLLM cannot speculate with us under these flags, as the end of a sentence; "" if it can."""
     if flags.given(*_SPECULATION):
         return "speculation of your own is configured; remove that flag to use ours"
@@ -197,9 +197,20 @@ def _obstacle(flags: _Flags) -> str:
         return "vLLM refuses logits processors under speculation"
     if processors := sorted(p.name for p in metadata.entry_points(group="vllm.logits_processors")):
         return f"vLLM would silently not load the installed logits processors {', '.join(processors)}"
+    if not flags.given("--generation-config", "--override-generation-config") and _defaults_to_min_p(model):
+        return "the model's generation_config.json sets min_p, which vLLM refuses under speculation"
     if os.environ.get("VLLM_USE_RUST_FRONTEND", "0").lower() not in ("", "0", "false"):
         return "VLLM_USE_RUST_FRONTEND is set, and that front end runs no plugins"
     return ""
+
+
+def _defaults_to_min_p(model: str) -> bool:
+    """Whether every request would have `min_p` by default. Only a local folder can be looked into."""
+    try:
+        config = json.loads((Path(model) / "generation_config.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and bool(config.get("min_p"))
 
 
 class _Flags:

@@ -161,6 +161,14 @@ def test_installed_logits_processors_are_an_obstacle(monkeypatch: pytest.MonkeyP
     assert "mine" in plan_target("org/model").notes[0]
 
 
+def test_min_p_by_default_is_an_obstacle(tmp_path: Path) -> None:
+    config = tmp_path / "generation_config.json"
+    config.write_text('{"min_p": 0.1}')
+    assert "min_p" in plan_target(str(tmp_path)).notes[0]
+    config.write_text('{"top_p": 0.8}')
+    assert plan_target(str(tmp_path)).notes == ()
+
+
 def test_rust_front_end_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_USE_RUST_FRONTEND", "1")
     assert "VLLM_USE_RUST_FRONTEND" in plan_target("org/model").notes[0]
