@@ -164,9 +164,7 @@ class Accelerator:
         if not tools and not wishes.report and wishes.replay is None:
             return None
         choice = body.get("tool_choice")
-        wire_format = choose_format(
-            self.tool_call_parser, choice, body.get("response_format"), has_tools=bool(tools)
-        )
+        wire_format = choose_format(self.tool_call_parser, choice, body.get("response_format"), has_tools=bool(tools))
         named = forced_function(choice)
         method: Method = wishes.method or "ooospec"
         if wire_format is None or (isinstance(choice, dict) and not named):

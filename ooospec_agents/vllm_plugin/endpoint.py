@@ -51,9 +51,7 @@ class EndpointPlugin:
     def attach_router(self, app: FastAPI) -> None:
         """Add our routes and our middleware."""
         app.add_middleware(Middleware, accelerator=self.accelerator)
-        router = build_router(
-            self.accelerator, vllm_version=vllm_version(), sidecar_url=os.environ.get(SIDECAR_URL)
-        )
+        router = build_router(self.accelerator, vllm_version=vllm_version(), sidecar_url=os.environ.get(SIDECAR_URL))
         app.include_router(router)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:

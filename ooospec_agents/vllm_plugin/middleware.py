@@ -121,8 +121,5 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
 
 
 def _with_length(scope: Scope, length: int) -> Scope:
-    headers = [
-        (name, str(length).encode() if name == b"content-length" else value)
-        for name, value in scope["headers"]
-    ]
+    headers = [(name, str(length).encode() if name == b"content-length" else value) for name, value in scope["headers"]]
     return {**scope, "headers": headers}
