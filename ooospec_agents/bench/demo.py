@@ -171,7 +171,7 @@ def main(
     adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for demo.json and timeline.png.")] = Path("out"),
     limit: Annotated[int, typer.Option(help="Tasks to run.")] = len(TASKS),
-    dtype: str = "bfloat16",
+    dtype: str = "",
     cores: str = "0-1",
     sidecar_cores: str = "",
 ) -> None:

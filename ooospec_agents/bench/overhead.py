@@ -85,7 +85,7 @@ Out = Annotated[Path, typer.Option(help="Result JSON; raw requests stand beside 
 
 @app.command()
 def chat(
-    model: Model, data: Data, out: Out, pairs: int = 200, max_tokens: int = 32, dtype: str = "bfloat16",
+    model: Model, data: Data, out: Out, pairs: int = 200, max_tokens: int = 32, dtype: str = "",
     cores: str = "0-1", logs: Path = Path("out/logs"),
 ) -> None:  # fmt: skip
     """Plain chat: total seconds of stock vLLM over ours. Passes where the lower end is at least 0.97."""
@@ -104,7 +104,7 @@ def chat(
 
 @app.command()
 def first_token(
-    model: Model, data: Data, out: Out, pairs: int = 60, dtype: str = "bfloat16",
+    model: Model, data: Data, out: Out, pairs: int = 60, dtype: str = "",
     sidecar_model: str = "SmolLM2-135M-Instruct", cores: str = "0", sidecar_cores: str = "1",
     cached: Annotated[bool, typer.Option(help="Warm each prompt's KV first.")] = False,
     logs: Path = Path("out/logs"),

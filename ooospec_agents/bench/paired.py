@@ -163,7 +163,7 @@ def main(
     max_tokens: int = 256,
     stream: bool = False,
     cached: Annotated[bool, typer.Option(help="Warm each prompt's KV first, for all methods alike.")] = True,
-    dtype: str = "bfloat16",
+    dtype: str = "",
     cores: Annotated[str, typer.Option(help="Cores of each target server, such as 0-1.")] = "0-1",
     sidecar_model: Annotated[
         str, typer.Option(help="Sidecar model; needed by method ooospec.")

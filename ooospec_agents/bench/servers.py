@@ -35,14 +35,14 @@ class Setup:
 
     Attributes:
         model: Model name or folder.
-        dtype: vLLM's `--dtype`.
+        dtype: vLLM's `--dtype`; "" leaves the launcher's choice.
         cores: Cores of each target, as in `VLLM_CPU_OMP_THREADS_BIND`; "" leaves vLLM's choice.
         kv_gib: KV cache of each server in GiB.
         max_model_len: vLLM's `--max-model-len`.
     """
 
     model: str
-    dtype: str = "bfloat16"
+    dtype: str = ""
     cores: str = "0-1"
     kv_gib: int = 1
     max_model_len: int = 4096
@@ -50,8 +50,8 @@ class Setup:
     def flags(self) -> list[str]:
         """Flags of vLLM that both servers get."""
         return [
-            "--served-model-name", SERVED_NAME, "--dtype", self.dtype,
-            "--max-model-len", str(self.max_model_len), "--max-num-seqs", "8",
+            "--served-model-name", SERVED_NAME, "--max-model-len", str(self.max_model_len), "--max-num-seqs", "8",
+            *(["--dtype", self.dtype] if self.dtype else []),
         ]  # fmt: skip
 
     def environment(self) -> dict[str, str]:

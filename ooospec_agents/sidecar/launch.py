@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ooospec_agents.process import LaunchError, LaunchPlan
+from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar.client import ADAPTER
 from ooospec_agents.sidecar.wave import MAX_PROMPTS
 
@@ -49,7 +50,8 @@ def command(
     argv += ["--enable-prefix-caching"]
     if cpu:
         # Blocks of 128, the CPU's default, would compute up to 127 shared tokens again for each question.
-        argv += ["--block-size", "32", "--dtype", "bfloat16", "--enforce-eager"]
+        dtype = "bfloat16" if multiplies_bfloat16() else "float32"
+        argv += ["--block-size", "32", "--dtype", dtype, "--enforce-eager"]
     else:
         # A sidecar is small: leave the memory to a target on the same device.
         argv += ["--gpu-memory-utilization", "0.1"]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ooospec_agents.process import LaunchPlan
+from ooospec_agents.processor import multiplies_bfloat16
 
 PLUGIN_NAME = "ooospec"
 PROPOSER = "ooospec_agents.vllm_plugin.proposer.Proposer"
@@ -115,6 +116,8 @@ def plan_stock(
             argv += ["--block-size", str(CPU_BLOCK_SIZE)]
         if not flags.given("--enforce-eager", "--no-enforce-eager"):
             argv += ["--enforce-eager"]
+        if not flags.given("--dtype") and not multiplies_bfloat16():
+            argv += ["--dtype", "float32"]
         env, notes = _cpu_environment()
     if Path(model).is_dir() and "HF_HUB_OFFLINE" not in os.environ:
         env["HF_HUB_OFFLINE"] = "1"
