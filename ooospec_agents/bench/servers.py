@@ -18,7 +18,8 @@ from ooospec_agents.weights import resolve
 HOST = "127.0.0.1"
 READY_WITHIN_S = 300.0
 SERVED_NAME = "target"
-SIDECAR_NAME = ADAPTER
+PROMPTED_NAME = "prompted"
+"""What a sidecar without an adapter answers to: the adapter's name would claim that it was trained."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,11 @@ def ours(
 def sidecar(model: str, logs: Path, adapter: str | None = None, cores: str = "") -> Iterator[Server]:
     """A sidecar server, as `ooospec serve sidecar` starts it; `cores` "" leaves it where that puts it."""
     port = free_port()
-    extra = [] if adapter else ["--served-model-name", SIDECAR_NAME]
+    name = ADAPTER if adapter else PROMPTED_NAME
+    extra = [] if adapter else ["--served-model-name", name]
     plan = sidecar_launch.command(str(resolve(model)), adapter, port, HOST, extra)
     with _running(plan, Setup(model, cores=cores), port, logs / "sidecar.log"):
-        yield Server(f"http://{HOST}:{port}", SIDECAR_NAME)
+        yield Server(f"http://{HOST}:{port}", name)
 
 
 def free_port() -> int:
