@@ -200,7 +200,7 @@ def main(
     save(
         out / "demo.json",
         "demo",
-        {"target": target, "sidecar": sidecar_model, "dtype": dtype, "speedup": speedup, "tasks": rows},
+        {"target": target, "sidecar": sidecar_model, "dtype": setup.dtype_used, "speedup": speedup, "tasks": rows},
     )
     repeated = [row for row in rows if row["reproducible"]]
     console.print(

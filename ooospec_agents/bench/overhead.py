@@ -97,7 +97,8 @@ def chat(
         client = stack.enter_context(httpx.Client(timeout=600))
         ways = [plain_chat_way(server, client, max_tokens) for server in (plain, own)]
         alternate(load(data), pairs, ways[0], ways[1], raw)
-    result = {"target": model, "dtype": dtype, "what": "plain chat, stock over ours"} | _ratio(raw, pairs, "wall_s")
+    result = {"target": model, "dtype": setup.dtype_used, "what": "plain chat, stock over ours"}
+    result |= _ratio(raw, pairs, "wall_s")
     save(out, "overhead", result)
     print(f"{result['value']:.3f} [{result['low']:.3f}, {result['high']:.3f}]")
 
@@ -120,15 +121,17 @@ def first_token(
             "cached": cached,
         },
     )
+    setup = Setup(model, dtype=dtype, cores=cores)
     with ExitStack() as stack:
         helper = stack.enter_context(sidecar(sidecar_model, logs, cores=sidecar_cores))
-        own = stack.enter_context(ours(Setup(model, dtype=dtype, cores=cores), logs, helper))
+        own = stack.enter_context(ours(setup, logs, helper))
         client = stack.enter_context(httpx.Client(timeout=600))
         ways = [first_token_way(own, client, drafting, cached) for drafting in ("ooospec", "lexical")]
         alternate(load(data), pairs, ways[0], ways[1], raw)
     what = f"time to first token, sidecar on over off, prompts {'cached' if cached else 'not cached'}"
     waves = sum(bool(((row["first"]["report"] or {}).get("hint") or {}).get("arrived")) for row in raw.rows)
-    result = {"target": model, "dtype": dtype, "what": what, "hints_seen": waves} | _ratio(raw, pairs, "first_s")
+    result = {"target": model, "dtype": setup.dtype_used, "what": what, "hints_seen": waves}
+    result |= _ratio(raw, pairs, "first_s")
     save(out, "overhead", result)
     print(f"{result['value']:.3f} [{result['low']:.3f}, {result['high']:.3f}]")
 

@@ -185,7 +185,7 @@ def main(
             "max_tokens": max_tokens,
             "stream": stream,
             "cached": cached,
-            "dtype": dtype,
+            "dtype": setup.dtype_used,
             "cores": cores,
             "growing": growing,
             "sidecar": [sidecar_model, sidecar_adapter, sidecar_cores],
@@ -210,7 +210,7 @@ def main(
     facts = {
         "target": model,
         "tool_choice": tool_choice,
-        "dtype": dtype,
+        "dtype": setup.dtype_used,
         "cached": cached,
         "cores": cores,
         "growing": growing,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ooospec_agents.process import LaunchPlan, serving
+from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar import launch as sidecar_launch
 from ooospec_agents.sidecar.client import ADAPTER
 from ooospec_agents.vllm_plugin.launch import plan_stock, plan_target
@@ -47,6 +48,11 @@ class Setup:
     cores: str = "0-1"
     kv_gib: int = 1
     max_model_len: int = 4096
+
+    @property
+    def dtype_used(self) -> str:
+        """The number format that the servers compute in, for the record."""
+        return self.dtype or ("bfloat16" if multiplies_bfloat16() else "float32")
 
     def flags(self) -> list[str]:
         """Flags of vLLM that both servers get."""
