@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.request import RequestSpec
@@ -15,7 +16,7 @@ MakeDrafter = Callable[[RequestSpec, str, Sequence[int]], Drafts]
 """Makes the drafter of a request from what was announced of it, the name of its LoRA, and its stop ids."""
 
 
-def real_drafters(model_config: Any) -> MakeDrafter:
+def real_drafters(model_config: Any, budget: Budget) -> MakeDrafter:
     """Drafters over the model's tokenizer, with one store for all that this worker learns.
 
     Raises:
@@ -27,6 +28,6 @@ def real_drafters(model_config: Any) -> MakeDrafter:
     stores = Stores()
 
     def make(spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafts:
-        return Drafter(spec, codec, stores, lora=lora, stop_ids=stops)
+        return Drafter(spec, codec, stores, lora=lora, stop_ids=stops, budget=budget)
 
     return make

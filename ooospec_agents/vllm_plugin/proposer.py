@@ -10,6 +10,7 @@ import logging
 import time
 from typing import Any
 
+from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
@@ -51,6 +52,8 @@ class Proposer:
         self._rows: dict[str, Row | None] = {}
         self._waiting = WaitingRoom(time.monotonic)
         self._fault_counts: dict[str, int] = {}
+        self._budget = Budget()
+        self._last_step: tuple[list[str], int, float] = ([], 0, 0.0)
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
         """There is no draft model; vLLM's CPU runner calls this all the same."""
@@ -68,7 +71,7 @@ class Proposer:
         if self._reason:
             return
         try:
-            self._make = real_drafters(self._config.model_config)
+            self._make = real_drafters(self._config.model_config, self._budget)
             self._inbox = WorkerInbox(worker_address(dp_rank(parallel)))
             self._reason = self._inbox.fault
         except Exception as error:
@@ -113,12 +116,14 @@ class Proposer:
 
     def _propose(self, sampled_token_ids: list[list[int]]) -> list[list[int]]:
         requests = self._runner.requests
+        req_ids = list(self._runner.input_batch.req_ids)
+        self._observe(req_ids, sampled_token_ids)
         # First, so that a request which takes up the id of an ended one is not swept away with it.
         self._sweep(requests)
         hints = self._read_messages()
         width = min(self._width, max(MAX_STEP_TOKENS // max(len(sampled_token_ids), 1), 1))
         drafts = []
-        for req_id, new in zip(self._runner.input_batch.req_ids, sampled_token_ids, strict=True):
+        for req_id, new in zip(req_ids, sampled_token_ids, strict=True):
             draft: list[int] = []
             if new:
                 try:
@@ -127,7 +132,14 @@ class Proposer:
                     self._rows[req_id] = None
                     self._fault("row", error)
             drafts.append(draft)
+        self._last_step = (req_ids, sum(map(len, drafts)) + len(drafts), time.perf_counter())
         return drafts
+
+    def _observe(self, req_ids: list[str], sampled_token_ids: list[list[int]]) -> None:
+        """Tell the budget what the step that ends here cost: the same rows as before it, none of them prefilling."""
+        rows, tokens, since = self._last_step
+        if rows == req_ids and all(sampled_token_ids):
+            self._budget.observe(tokens, time.perf_counter() - since, len(rows))
 
     def _read_messages(self) -> dict[str, HintMessage]:
         """Take in what has come; the hints among it, by the id of their request."""

@@ -23,7 +23,7 @@ def proposer(monkeypatch: pytest.MonkeyPatch, **parts: Any) -> Proposer:
     found = [Repair("sampling parameters", "repaired"), Repair("length limit", "absent")]
     monkeypatch.setattr(proposer_module, "repair_all", lambda runner: found)
     monkeypatch.setattr(proposer_module, "obstacle", lambda parallel: "")
-    monkeypatch.setattr(proposer_module, "real_drafters", lambda config: None)
+    monkeypatch.setattr(proposer_module, "real_drafters", lambda config, _budget: None)
     monkeypatch.delenv("OOOSPEC_SOCKET_DIR", raising=False)
     for name, value in parts.items():
         monkeypatch.setattr(proposer_module, name, value)
@@ -70,7 +70,7 @@ def test_missing_folder_of_sockets_is_the_reason(monkeypatch: pytest.MonkeyPatch
 
 
 def test_missing_tokenizer_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(config: Any) -> None:
+    def fails(config: Any, _budget: object) -> None:
         msg = "no tokenizer"
         raise RuntimeError(msg)
 
