@@ -60,7 +60,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     headers = {"authorization": "Bearer secret"}
     with (
         serving(plan, f"{url}/health", timeout=400, log=log),
-        httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False) as client,
+        httpx.Client(base_url=url, headers=headers, timeout=300, trust_env=False) as client,
     ):
         yield client
 
