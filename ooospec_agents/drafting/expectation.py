@@ -10,8 +10,9 @@ from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import copy_rest
-from ooospec_agents.drafting.sources.lexical import Spans, rank_functions
+from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
+from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.formats.style import Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
@@ -47,7 +48,7 @@ class Expectation:
         self.memory = memory
         self.hint: Hint | None = None
         self._guessing = spec.method in ("lexical", "ooospec")
-        self._spans = Spans(spec.conversation)
+        self._lexical = LexicalValues(spec.conversation)
         self._values: dict[tuple[int, str, str], list[Guess]] = {}
         self._names: dict[int, list[Guess]] = {}
         self._lexical_names: list[Guess] | None = None
@@ -100,7 +101,7 @@ class Expectation:
         """The rest of a string that the target has begun, copied from the conversation."""
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
-        found = self._spans.finish(known, begun) if self._guessing else None
+        found = self._lexical.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
         return found or (copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None)
 
@@ -151,7 +152,7 @@ class Expectation:
         found += self.memory.values(name, slot)
         if known is not None:
             if self._guessing:
-                found += self._spans.guesses(known)
+                found += self._lexical.guesses(known)
             found += schema_guesses(known)
         return self._ranked(found, "value")
 

@@ -8,13 +8,14 @@ from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import copy_rest
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
-from ooospec_agents.drafting.sources.lexical import Spans, rank_functions
+from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
+from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.formats import FLAT, FORMATS, Style
 
 
 def first(conversation: str, slot: Slot) -> object:
-    guesses = Spans(conversation).guesses(slot)
+    guesses = LexicalValues(conversation).guesses(slot)
     return guesses[0].value if guesses else None
 
 

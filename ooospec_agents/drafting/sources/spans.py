@@ -1,0 +1,129 @@
+"""Stretches of a conversation that look like values: numbers, dates, quotations, names, codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ooospec_agents.drafting.sources.dates import Day, find_days, find_times
+from ooospec_agents.drafting.sources.shared_words import STOP_WORDS, words
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|\.\d)|(?<=[$€£])\d+(?:\.\d+)?")
+NUMBER_UNIT = re.compile(r"-?\d+(?:\.\d+)?(?=[A-Za-z%])")
+QUOTED = re.compile(r"\"([^\"\n]{1,120})\"|(?<!\w)'([^'\n]{1,120})'(?!\w)|“([^”\n]{1,120})”|`([^`\n]{1,120})`")
+DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?)?\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b")
+TIME = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
+EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+URL = re.compile(r"https?://[^\s\"'<>)]+")
+IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
+PROPER = re.compile(r"\b[A-Z][\w'’.-]*(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ][A-Z][\w'’.-]*)*")
+CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
+NUMBER_WORDS = {
+    word: index
+    for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+}
+SPELLED = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
+MAX_SPANS = 64
+MAX_TEXT = 4000
+"""Characters of the conversation's end that are searched."""
+BEFORE, AFTER = 48, 20
+"""Characters around a span in which a parameter's words are looked for."""
+SOLID = (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME), ("quoted", QUOTED))
+"""Kinds in which no other kind is looked for."""
+NUMBERS = (("number", NUMBER), ("number", NUMBER_UNIT), ("spelled", SPELLED))
+NAMES = (("identifier", IDENTIFIER), ("code", CODE), ("proper", PROPER))
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of the conversation that may be a value.
+
+    Attributes:
+        text: What stands there.
+        kind: What it looks like.
+        before: Words before it.
+        after: Words after it.
+        recent: Whether it stands in the last turn.
+    """
+
+    text: str
+    kind: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    recent: bool
+
+
+class Spans:
+    """The spans of one conversation; each kind is looked for when it is first asked for.
+
+    Args:
+        conversation: The messages as text, newest last.
+    """
+
+    def __init__(self, conversation: str) -> None:
+        self.text = conversation[-MAX_TEXT:]
+        self._last_turn = max(self.text.rfind("\nuser: "), 0)
+
+    @cached_property
+    def numbers(self) -> list[Span]:
+        """Numbers, in digits and in words."""
+        return self._find(NUMBERS)
+
+    @cached_property
+    def texts(self) -> list[Span]:
+        """All that may be a string, numbers included."""
+        return [*self._solid, *self.numbers, *self._find(NAMES)][-MAX_SPANS:]
+
+    @cached_property
+    def days(self) -> list[Day]:
+        """Days named in prose."""
+        return find_days(self.text)
+
+    @cached_property
+    def times(self) -> list[str]:
+        """Clock times named in prose, as HH:MM."""
+        return find_times(self.text)
+
+    @cached_property
+    def _solid(self) -> list[Span]:
+        return self._find(SOLID, solid=True)
+
+    @cached_property
+    def _covered(self) -> list[tuple[int, int]]:
+        return []
+
+    def _find(self, kinds: tuple[tuple[str, re.Pattern[str]], ...], solid: bool = False) -> list[Span]:
+        covered = self._covered
+        if not solid:
+            _ = self._solid  # what it covers must be known
+        out: dict[tuple[str, str], Span] = {}
+        for kind, pattern in kinds:
+            for start, end in _matches(pattern, self.text):
+                if any(low <= start < high for low, high in covered):
+                    continue
+                text = self.text[start:end].rstrip(".'")
+                if kind != "proper" or not self._is_ordinary(start, text):
+                    out[kind, text] = self._span(kind, text, start)
+                    if solid:
+                        covered.append((start, end))
+        return list(out.values())
+
+    def _span(self, kind: str, text: str, start: int) -> Span:
+        end = start + len(text)
+        before = words(self.text[max(start - BEFORE, 0) : start])
+        return Span(text, kind, before, words(self.text[end : end + AFTER])[:2], start >= self._last_turn)
+
+    def _is_ordinary(self, start: int, text: str) -> bool:
+        # "Find" in "user: Find ..." or after a full stop is capitalised for its place, not for what it is.
+        if text.lower() in STOP_WORDS or self.text[start - 1 : start] in ("", "\n"):
+            return True
+        before = self.text[max(start - 2, 0) : start]
+        return " " not in text and (before in (": ", ". ", "? ", "! ") or before.endswith("\n"))
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    for match in pattern.finditer(text):
+        group = next((index for index in range(1, pattern.groups + 1) if match.group(index)), 0)
+        yield match.span(group)
