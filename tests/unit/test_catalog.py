@@ -61,9 +61,7 @@ def test_responses_form_is_the_same_catalog() -> None:
     assert Catalog.from_tools([flat]) == Catalog.from_tools([tool(WEATHER, "weather")])
 
 
-@pytest.mark.parametrize(
-    "parameters", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}, True]
-)
+@pytest.mark.parametrize("parameters", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}, True])
 def test_zero_arguments(parameters: Any) -> None:
     assert Catalog.from_tools([tool(parameters)]).functions == (Function("f", "Does f."),)
 
@@ -125,9 +123,7 @@ def test_pydantic_reference_with_siblings() -> None:
 
 
 def test_reference_with_escapes() -> None:
-    assert slot_of({"$ref": "#/$defs/a~1b%20c"}, **{"$defs": {"a/b c": {"type": "number"}}}).types == (
-        "number",
-    )
+    assert slot_of({"$ref": "#/$defs/a~1b%20c"}, **{"$defs": {"a/b c": {"type": "number"}}}).types == ("number",)
 
 
 def test_all_of_is_merged() -> None:
@@ -253,8 +249,7 @@ JSON = st.recursive(
     | st.text(max_size=4)
     | st.sampled_from(WORDS),
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=5)
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=3), inner, max_size=5)
     ),
     max_leaves=25,
 )
