@@ -11,6 +11,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
@@ -72,7 +73,7 @@ class IdentityRun:
         }
         if row := self._raw.find(**key):
             return bool(row["identical"])
-        plain = self._plain_answer(item, tool_choice)
+        plain = self.plain_answer(item, tool_choice)
         body = chat_body(self._ours.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens, stream=stream)
         answer = self._deliver(body, delivery(hint, calls_of(plain), item), plain)
         identical = answer.token_ids == plain.token_ids
@@ -88,7 +89,8 @@ class IdentityRun:
         self._raw.add(row)
         return identical
 
-    def _plain_answer(self, item: Item, tool_choice: str) -> Answer:
+    def plain_answer(self, item: Item, tool_choice: str) -> Answer:
+        """What stock vLLM answers; asked once."""
         key = (item.dataset, item.id, tool_choice)
         if key not in self._answers:
             body = chat_body(self._plain.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens)
@@ -188,6 +190,7 @@ def main(
     cross: Annotated[str, typer.Option(help="full: every combination an item; pairs: one each.")] = "full",
     dtype: Annotated[str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")] = "float32",
     max_tokens: int = 128,
+    parallel: Annotated[int, typer.Option(help="Requests at once: batches are verified as well, and sooner.")] = 1,
     cores: str = "0-1",
     logs: Path = Path("out/logs"),
 ) -> None:
@@ -195,7 +198,9 @@ def main(
     if cross not in {"full", "pairs"}:
         msg = f"{cross!r} is not a cross: use full or pairs."
         raise typer.BadParameter(msg)
-    raw = RawLog(out.with_suffix(".jsonl"), {"model": model, "dtype": dtype, "max_tokens": max_tokens})
+    raw = RawLog(
+        out.with_suffix(".jsonl"), {"model": model, "dtype": dtype, "max_tokens": max_tokens, "parallel": parallel}
+    )
     work = list(schedule(load(data, limit), "full" if cross == "full" else "pairs"))
     setup = Setup(model, dtype=dtype, cores=cores)
     with ExitStack() as stack:
@@ -203,14 +208,19 @@ def main(
         own = stack.enter_context(ours(setup, logs))
         client = stack.enter_context(httpx.Client(timeout=600))
         run = IdentityRun(plain, own, client, raw, max_tokens)
-        for number, (item, combination) in enumerate(work, start=1):
-            same = run.check(item, combination)
-            print(
-                f"[{number}/{len(work)}] {item.id} {combination}: {'same' if same else 'DIFFERS'}",
-                file=sys.stderr,
-            )
+        with ThreadPoolExecutor(parallel) as pool:
+            asked = {(item.dataset, item.id, combination[1]): item for item, combination in work}
+            list(pool.map(lambda key: run.plain_answer(asked[key], key[2]), asked))
+            for number, same in enumerate(pool.map(lambda one: run.check(*one), work), start=1):
+                item, combination = work[number - 1]
+                verdict = "same" if same else "DIFFERS"
+                print(f"[{number}/{len(work)}] {item.id} {combination}: {verdict}", file=sys.stderr)
     result = summarize(raw.rows)
-    save(out, "identity", {"target": model, "dtype": dtype, "cross": cross, "items": limit, **result})
+    save(
+        out,
+        "identity",
+        {"target": model, "dtype": dtype, "cross": cross, "items": limit, "parallel": parallel, **result},
+    )
     print(
         f"{result['identical']} of {result['n']} identical, {len(result['ties'])} ties, {len(result['faults'])} faults"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class RawLog:
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
         self.path = path
+        self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         head = json.loads(json.dumps({"options": dict(options)}))
         lines = list(_complete_lines(path))
@@ -40,10 +42,11 @@ class RawLog:
             file.writelines(json.dumps(line) + "\n" for line in [head, *self.rows])
 
     def add(self, row: dict[str, Any]) -> None:
-        """Append one result and write it through."""
-        self.rows.append(row)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        """Append one result and write it through. Safe across threads."""
+        with self._lock:
+            self.rows.append(row)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
 
     def find(self, **fields: Any) -> dict[str, Any] | None:
         """The first row with these fields, or None."""
