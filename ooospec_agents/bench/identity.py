@@ -190,7 +190,7 @@ def main(
     cross: Annotated[str, typer.Option(help="full: every combination an item; pairs: one each.")] = "full",
     dtype: Annotated[str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")] = "float32",
     max_tokens: int = 128,
-    parallel: Annotated[int, typer.Option(help="Requests at once: batches are verified as well, and sooner.")] = 1,
+    parallel: Annotated[int, typer.Option(help="Requests at once, which tries batches too.")] = 1,
     cores: str = "0-1",
     logs: Path = Path("out/logs"),
 ) -> None:

@@ -86,9 +86,7 @@ def encode_open(message: Open, *, with_catalog: bool) -> bytes:
     Raises:
         MessageError: It is larger than `MAX_MESSAGE_BYTES` or holds what JSON cannot carry.
     """
-    spec = {
-        item.name: getattr(message.spec, item.name) for item in fields(RequestSpec) if item.name != "catalog"
-    }
+    spec = {item.name: getattr(message.spec, item.name) for item in fields(RequestSpec) if item.name != "catalog"}
     catalog = message.spec.catalog
     body: dict[str, Any] = {"kind": "open", "at": message.sent_at, "spec": spec, "catalog": catalog.id}
     if with_catalog:
@@ -168,8 +166,7 @@ def _function_to_json(function: Function) -> dict[str, Any]:
 
 def _function_from_json(body: Mapping[str, Any]) -> Function:
     slots = tuple(
-        Slot(**{**slot, "types": tuple(slot["types"]), "options": tuple(slot["options"])})
-        for slot in body["slots"]
+        Slot(**{**slot, "types": tuple(slot["types"]), "options": tuple(slot["options"])}) for slot in body["slots"]
     )
     return Function(**{**body, "slots": slots})
 

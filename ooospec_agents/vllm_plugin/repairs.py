@@ -78,9 +78,7 @@ def sampling_is_right() -> bool:
 
     ends = torch.tensor([2, 5, 6], dtype=torch.int32)
     for dtype, values in ((torch.float32, [0.75, 0.0, 1.5]), (torch.int32, [7, 0, 1_234_567])):
-        spread = expand_batch_to_tokens(
-            torch.tensor(values, dtype=dtype), ends, 6, replace_from=0, replace_to=3
-        )
+        spread = expand_batch_to_tokens(torch.tensor(values, dtype=dtype), ends, 6, replace_from=0, replace_to=3)
         first, _, last = values
         if spread.tolist() != [first, first, 3, 3, 3, last]:
             return False

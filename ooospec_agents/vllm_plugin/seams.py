@@ -152,9 +152,7 @@ SEAMS = (
         ("worker_extension_cls", "worker_class.__bases__+(worker_extension_cls,)"),
         "our worker extension is mixed in",
     ),
-    Seam(
-        "v1/worker/worker_base.py", "WorkerBase.__init__", ("rank",), ("self.rank=rank",), "the worker's rank"
-    ),
+    Seam("v1/worker/worker_base.py", "WorkerBase.__init__", ("rank",), ("self.rank=rank",), "the worker's rank"),
     Seam(
         "v1/worker/gpu_worker.py",
         "Worker._init_workspace_and_model_runner",
@@ -162,9 +160,7 @@ SEAMS = (
         ("self.model_runner",),
         "the worker's runner",
     ),
-    Seam(
-        "v1/worker/cpu_worker.py", "CPUWorker.init_device", (), ("self.model_runner=",), "the worker's runner"
-    ),
+    Seam("v1/worker/cpu_worker.py", "CPUWorker.init_device", (), ("self.model_runner=",), "the worker's runner"),
     Seam(
         "v1/executor/multiproc_executor.py",
         "MultiprocExecutor._get_output_rank",

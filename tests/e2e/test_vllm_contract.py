@@ -24,9 +24,7 @@ def test_installed_vllm_has_all_seams() -> None:
 def test_wheel_of_another_vllm_has_all_seams() -> None:
     wheel = os.environ.get("OOOSPEC_VLLM_WHEEL", "")
     if not wheel:
-        pytest.skip(
-            "OOOSPEC_VLLM_WHEEL names no wheel; `pip download --no-deps vllm==0.33.0` (336 MB) gets one"
-        )
+        pytest.skip("OOOSPEC_VLLM_WHEEL names no wheel; `pip download --no-deps vllm==0.33.0` (336 MB) gets one")
     assert check_seams(wheel_reader(Path(wheel))) == []
 
 

@@ -28,9 +28,7 @@ UNIT = Slot(
     has_default=True,
     schema={"type": ["string", "null"], "enum": ["c", None]},
 )
-WEATHER = Catalog(
-    functions=(Function("weather", "Look outside", (UNIT,)), Function("odd", understood=False)), id="w1"
-)
+WEATHER = Catalog(functions=(Function("weather", "Look outside", (UNIT,)), Function("odd", understood=False)), id="w1")
 SPEC = RequestSpec(
     id="r1",
     tenant="t",

@@ -23,10 +23,7 @@ def check(*, name: str = "", parameters: tuple[str, ...] = (), mentions: tuple[s
 
 
 def test_what_is_there_is_found() -> None:
-    assert (
-        check(name="Runner.step", parameters=("rows", "width"), mentions=("self.sample(rows)", "draft("))
-        == []
-    )
+    assert check(name="Runner.step", parameters=("rows", "width"), mentions=("self.sample(rows)", "draft(")) == []
 
 
 def test_missing_method_is_named() -> None:
