@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from typing import Any, Literal, get_args
 
 from ooospec_agents.bench.data import Item
 from ooospec_agents.bench.requests import Answer
+from ooospec_agents.drafting.cursor import Cursor
+from ooospec_agents.formats import Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 Kind = Literal["right", "wrong_name", "wrong_value", "half", "late", "never", "garbage"]
@@ -42,15 +43,14 @@ Call = tuple[str, dict[str, Any]]
 
 
 def calls_of(answer: Answer) -> list[Call]:
-    """The calls of an answer with parsed arguments; one whose arguments are no JSON object is left out."""
+    """The calls of an answer with parsed arguments; of broken or cut-off arguments, the values that are whole."""
     calls = []
     for call in answer.calls:
-        try:
-            arguments = json.loads(call["arguments"] or "{}")
-        except ValueError:
-            continue
-        if call["name"] and isinstance(arguments, dict):
-            calls.append((call["name"], arguments))
+        if call["name"]:
+            cursor = Cursor(Style(), bare=True, named=call["name"])
+            cursor.feed(call["arguments"] or "{}")
+            if cursor.calls:
+                calls.append((call["name"], cursor.calls[0].values()))
     return calls
 
 

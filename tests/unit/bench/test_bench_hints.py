@@ -52,9 +52,9 @@ def test_an_answer_in_text_becomes_a_hint_of_no_call() -> None:
     assert hint_of([]).no_call == 1.0
 
 
-def test_calls_with_broken_arguments_are_left_out() -> None:
-    answer = Answer(calls=[{"name": "a", "arguments": "{"}, {"name": "b", "arguments": '{"c": 1}'}])
-    assert calls_of(answer) == [("b", {"c": 1})]
+def test_of_broken_arguments_the_whole_values_are_kept() -> None:
+    answer = Answer(calls=[{"name": "a", "arguments": '{"x": 1, "to"}'}, {"name": "b", "arguments": '{"c": 1, "d": "cu'}])
+    assert calls_of(answer) == [("a", {"x": 1}), ("b", {"c": 1})]
 
 
 def test_degraded_is_the_same_each_time_and_right_or_wrong_at_the_ends(make_item: Callable[..., Item]) -> None:
