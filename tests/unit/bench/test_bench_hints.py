@@ -53,7 +53,9 @@ def test_an_answer_in_text_becomes_a_hint_of_no_call() -> None:
 
 
 def test_of_broken_arguments_the_whole_values_are_kept() -> None:
-    answer = Answer(calls=[{"name": "a", "arguments": '{"x": 1, "to"}'}, {"name": "b", "arguments": '{"c": 1, "d": "cu'}])
+    answer = Answer(
+        calls=[{"name": "a", "arguments": '{"x": 1, "to"}'}, {"name": "b", "arguments": '{"c": 1, "d": "cu'}]
+    )
     assert calls_of(answer) == [("a", {"x": 1}), ("b", {"c": 1})]
 
 

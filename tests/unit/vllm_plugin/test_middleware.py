@@ -10,6 +10,7 @@ import pytest
 
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
+from ooospec_agents.sidecar.gate import TRIED_FIRST, WaveGate
 from ooospec_agents.vllm_plugin.accelerator import MAX_CATALOGS, Accelerator
 from ooospec_agents.vllm_plugin.middleware import MAX_BODY_BYTES, Middleware
 from ooospec_agents.vllm_plugin.tenancy import internal_id, tenant_of
@@ -43,6 +44,9 @@ class FakeChannel:
         return True
 
     async def report(self, request_id: str, timeout: float) -> dict[str, Any] | None:
+        return self.take_report(request_id)
+
+    def take_report(self, request_id: str) -> dict[str, Any] | None:
         return None if self.silent else {"id": request_id, "steps": 3}
 
 
@@ -386,6 +390,15 @@ async def test_sidecar_is_not_asked_where_its_hint_is_not_wanted(xargs: dict[str
     sidecar = FakeSidecar()
     await call(FakeApp(), accelerator(None, sidecar), dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
     assert sidecar.asked == []
+
+
+@pytest.mark.parametrize("xargs", [{}, {"ooospec_report": 1}])
+async def test_a_gate_ends_waves_that_gain_nothing(xargs: dict[str, Any]) -> None:
+    sidecar, ours = FakeSidecar(), Accelerator()
+    ours.start(FakeChannel(), tool_call_parser="hermes", sidecar=sidecar, gate=WaveGate())  # type: ignore[arg-type]
+    for _ in range(TRIED_FIRST + 4):
+        await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
+    assert len(sidecar.asked) == TRIED_FIRST
 
 
 async def test_catalogs_are_kept_within_bounds() -> None:
