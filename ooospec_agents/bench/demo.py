@@ -3,7 +3,7 @@
 One plain run records the agent's messages. Then every turn of it is put to both servers, one after the other,
 the order alternating, each through the same agent with only the chat model's class swapped. So both do the
 same work, and the second plain run also tells which outputs this machine repeats at all. Prompt KV is warmed
-on both before a turn is timed.
+on both before a turn is timed. Where memory does not hold both servers, stock vLLM does all turns first.
 """
 
 from __future__ import annotations
@@ -17,23 +17,32 @@ from typing import Annotated, Any
 import httpx
 import typer
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from ooospec_agents.bench.demo_agent import Side, Turn, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS, TOOLS, Task
-from ooospec_agents.bench.servers import Setup, ours, sidecar, stock
+from ooospec_agents.bench.servers import Setup, fits, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
+
+Show = Callable[[], None]
+"""Draws the table anew."""
 
 
 @dataclass
 class TaskResult:
-    """A task's turns on both sides. `recorded` are the token ids of the first plain run's turns."""
+    """A task's turns on both sides.
+
+    `turns` are the first plain run's: what the model was sent, as messages and as a request body, and the token
+    ids that it answered.
+    """
 
     task: Task
     state: str = "waiting"
+    turns: list[tuple[Sequence[AnyMessage], dict[str, Any]]] = field(default_factory=list)
     recorded: list[list[int]] = field(default_factory=list)
     plain: list[Turn] = field(default_factory=list)
     ours: list[Turn] = field(default_factory=list)
@@ -67,31 +76,60 @@ class TaskResult:
         }
 
 
-def run_task(result: TaskResult, plain: Side, ours_side: Side, client: httpx.Client, show: Callable[[], None]) -> None:
-    """Record the task on the plain side, then time each of its turns on both."""
+def record(result: TaskResult, plain: Side, show: Show) -> None:
+    """Let the agent do the task on the plain side, and keep its turns."""
     result.state = "plain run"
     show()
     first = len(plain.wire.answers)
     conversation = plain.run(result.task)
-    bodies = plain.wire.requests[first:]
+    result.turns = list(zip(turns_of(conversation), plain.wire.requests[first:], strict=False))
     result.recorded = [answer["choices"][0].get("token_ids") or [] for answer in plain.wire.answers[first:]]
-    for number, (messages, body) in enumerate(zip(turns_of(conversation), bodies, strict=False)):
-        warm(client, (plain.url, ours_side.url), body)
-        sides = [(plain, result.plain, "plain"), (ours_side, result.ours, "ours")]
-        for side, turns, name in sides if number % 2 == 0 else sides[::-1]:
-            result.state = f"turn {number + 1}, {name}"
-            show()
-            turns.append(side.turn(messages))
+
+
+def time_turn(result: TaskResult, number: int, side: Side, turns: list[Turn], show: Show) -> None:
+    """Put one recorded turn to a side, and time it."""
+    result.state = f"turn {number + 1}, {'plain' if turns is result.plain else 'ours'}"
+    show()
+    turns.append(side.turn(result.turns[number][0]))
+
+
+def run_task(result: TaskResult, plain: Side, own: Side, client: httpx.Client, show: Show) -> None:
+    """Record the task on the plain side, then time each of its turns on both."""
+    record(result, plain, show)
+    for number, (_, body) in enumerate(result.turns):
+        warm(client, plain, body)
+        warm(client, own, body, {"ooospec": "off"})
+        sides = [(plain, result.plain), (own, result.ours)]
+        for side, turns in sides if number % 2 == 0 else sides[::-1]:
+            time_turn(result, number, side, turns, show)
     result.state = "done"
     show()
 
 
-def warm(client: httpx.Client, urls: Sequence[str], body: dict[str, Any]) -> None:
-    """Have each server prefill this prompt. Ours neither drafts nor learns from it, and starts no wave."""
-    for number, url in enumerate(urls):
-        short = {**body, "max_tokens": 1, "max_completion_tokens": 1, "stream": False}
-        short |= {"vllm_xargs": {"ooospec": "off"}} if number else {}
-        client.post(f"{url}/v1/chat/completions", json=short).raise_for_status()
+def run_plain(results: Sequence[TaskResult], plain: Side, client: httpx.Client, show: Show) -> None:
+    """Record and time all tasks on the plain side."""
+    for result in results:
+        record(result, plain, show)
+        for number, (_, body) in enumerate(result.turns):
+            warm(client, plain, body)
+            time_turn(result, number, plain, result.plain, show)
+
+
+def run_ours(results: Sequence[TaskResult], own: Side, client: httpx.Client, show: Show) -> None:
+    """Time the recorded turns of all tasks on our side."""
+    for result in results:
+        for number, (_, body) in enumerate(result.turns):
+            warm(client, own, body, {"ooospec": "off"})
+            time_turn(result, number, own, result.ours, show)
+        result.state = "done"
+        show()
+
+
+def warm(client: httpx.Client, side: Side, body: dict[str, Any], xargs: dict[str, Any] | None = None) -> None:
+    """Have a server prefill this prompt. With "off", ours neither drafts nor learns from it, and starts no wave."""
+    short = {**body, "max_tokens": 1, "max_completion_tokens": 1, "stream": False}
+    short |= {"vllm_xargs": xargs} if xargs else {}
+    client.post(f"{side.url}/v1/chat/completions", json=short).raise_for_status()
 
 
 def table_of(results: Sequence[TaskResult]) -> Table:
@@ -174,6 +212,13 @@ def main(
     dtype: str = "",
     cores: str = "0-1",
     sidecar_cores: str = "",
+    together: Annotated[
+        bool | None,
+        typer.Option(
+            "--together/--apart",
+            help="Both servers at once, turn by turn, or one after the other; else as memory allows.",
+        ),
+    ] = None,
 ) -> None:
     """Run the demo; takes some minutes on two cores."""
     from langchain_openai import ChatOpenAI
@@ -181,17 +226,35 @@ def main(
     console = Console()
     results = [TaskResult(task) for task in TASKS[:limit]]
     setup = Setup(target, dtype=dtype, cores=cores)
+    logs = out / "logs"
+    together = fits(setup) if together is None else together
+    if not together:
+        console.print("Too little memory for both servers at once: stock vLLM does all turns first, then ours.")
     with ExitStack() as stack:
-        with console.status("starting the sidecar, stock vLLM and ours (a minute or two) ..."):
-            helper = stack.enter_context(sidecar(sidecar_model, out / "logs", adapter, sidecar_cores))
-            plain_server = stack.enter_context(stock(setup, out / "logs"))
-            our_server = stack.enter_context(ours(setup, out / "logs", helper))
-        client = stack.enter_context(httpx.Client(timeout=300))
-        plain = stack.enter_context(Side(ChatOpenAI, plain_server.url, plain_server.model))
+        client = stack.enter_context(httpx.Client(timeout=600))
+        live = Live(table_of(results), console=console, refresh_per_second=4)
+
+        def show() -> None:
+            live.update(table_of(results))
+
+        with ExitStack() as first:
+            with console.status("starting stock vLLM (a minute or so) ..."):
+                plain_server = (stack if together else first).enter_context(stock(setup, logs))
+            plain = stack.enter_context(Side(ChatOpenAI, plain_server.url, plain_server.model))
+            if not together:
+                with live:
+                    run_plain(results, plain, client, show)
+        with console.status("starting the sidecar and ours (a minute or two) ..."):
+            helper = stack.enter_context(sidecar(sidecar_model, logs, adapter, sidecar_cores))
+            our_server = stack.enter_context(ours(setup, logs, helper))
         own = stack.enter_context(Side(accelerated_chat, our_server.url, our_server.model))
-        with Live(table_of(results), console=console, refresh_per_second=4) as live:
-            for result in results:
-                run_task(result, plain, own, client, lambda: live.update(table_of(results)))
+        live = Live(table_of(results), console=console, refresh_per_second=4)
+        with live:
+            if together:
+                for result in results:
+                    run_task(result, plain, own, client, show)
+            else:
+                run_ours(results, own, client, show)
         picture = picture_of(results, client, our_server.url, our_server.model)
     if picture:
         draw(picture, out / "timeline.png")
@@ -200,7 +263,14 @@ def main(
     save(
         out / "demo.json",
         "demo",
-        {"target": target, "sidecar": sidecar_model, "dtype": setup.dtype_used, "speedup": speedup, "tasks": rows},
+        {
+            "target": target,
+            "sidecar": sidecar_model,
+            "dtype": setup.dtype_used,
+            "together": together,
+            "speedup": speedup,
+            "tasks": rows,
+        },
     )
     repeated = [row for row in rows if row["reproducible"]]
     console.print(

@@ -19,6 +19,10 @@ from ooospec_agents.weights import resolve
 HOST = "127.0.0.1"
 READY_WITHIN_S = 300.0
 SERVED_NAME = "target"
+PROCESSES_GIB = 3.0
+"""Memory of a server's three processes without weights and KV."""
+SIDECAR_GIB = 4.5
+"""Memory of the default sidecar's server."""
 PROMPTED_NAME = "prompted"
 """What a sidecar without an adapter answers to: the adapter's name would claim that it was trained."""
 
@@ -117,6 +121,19 @@ def sidecar(model: str, logs: Path, adapter: str | None = None, cores: str = "")
     plan = sidecar_launch.command(str(resolve(model)), adapter, port, HOST, extra)
     with _running(plan, Setup(model, cores=cores), port, logs / "sidecar.log"):
         yield Server(f"http://{HOST}:{port}", name)
+
+
+def fits(setup: Setup, helper: bool = True) -> bool:
+    """Whether this machine has the memory for stock vLLM and ours at once, and for a sidecar beside them."""
+    try:
+        words = Path("/proc/meminfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return True
+    free_gib = int(words[words.index("MemAvailable:") + 1]) / 2**20
+    stored = sum(file.stat().st_size for file in resolve(setup.model).glob("*.safetensors")) / 2**30
+    # Stored in two bytes a weight; the layers' packed copies and freed originals add about a quarter.
+    weights = stored * (2 if setup.dtype_used == "float32" else 1) * 1.25
+    return 2 * (weights + setup.kv_gib + PROCESSES_GIB) + (SIDECAR_GIB if helper else 0) < free_gib
 
 
 def free_port() -> int:

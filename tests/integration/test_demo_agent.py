@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from langchain_openai import ChatOpenAI
 
-from ooospec_agents.bench.demo import TaskResult, accelerated_chat, run_task
+from ooospec_agents.bench.demo import TaskResult, accelerated_chat, run_ours, run_plain, run_task
 from ooospec_agents.bench.demo_agent import Side, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS
 from ooospec_agents.testing import Call, Reply, ScriptedTarget
@@ -55,3 +55,18 @@ def test_both_sides_get_the_same_turns() -> None:
         assert [body["vllm_xargs"] for body in warm] == [{"ooospec": "off"}] * 2
     assert result.state == "done"
     assert (len(result.plain), len(result.ours)) == (2, 2)
+
+
+def test_one_server_after_the_other_does_the_same_work() -> None:
+    result = TaskResult(TASKS[0])
+    with ScriptedTarget(script, plugin=False) as stock, httpx.Client() as client:
+        with Side(ChatOpenAI, stock.url, "m") as plain:
+            run_plain([result], plain, client, lambda: None)
+        timed_plain = [body["messages"] for body in stock.chats if body.get("max_tokens") != 1][-2:]
+    with ScriptedTarget(script) as target, httpx.Client() as client, Side(accelerated_chat, target.url, "m") as own:
+        run_ours([result], own, client, lambda: None)
+        timed = [body["messages"] for body in target.chats if body.get("max_tokens") != 1]
+        warm = [body for body in target.chats if body.get("max_tokens") == 1]
+    assert timed == timed_plain
+    assert [body["vllm_xargs"] for body in warm] == [{"ooospec": "off"}] * 2
+    assert (result.state, len(result.plain), len(result.ours)) == ("done", 2, 2)
