@@ -12,7 +12,6 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -51,15 +50,13 @@ def schedule(items: Sequence[Item], cross: Literal["full", "pairs"]) -> Iterator
 
 
 class IdentityRun:
-    """One run over two running servers. Resumes what stands in the raw log."""
+    """Our side of a run, against the plain answers in the raw log. Resumes what stands there."""
 
-    def __init__(self, plain: Server, ours: Server, client: httpx.Client, raw: RawLog, max_tokens: int) -> None:
-        self._plain = plain
+    def __init__(self, ours: Server, client: httpx.Client, raw: RawLog, max_tokens: int) -> None:
         self._ours = ours
         self._client = client
         self._raw = raw
         self._max_tokens = max_tokens
-        self._answers: dict[tuple[str, str, str], Answer] = {}
 
     def check(self, item: Item, combination: Combination) -> bool:
         """Answer one item once and note whether the token ids are the plain ones; True if they are."""
@@ -85,17 +82,21 @@ class IdentityRun:
         }
         if not identical:
             row |= {"plain_ids": plain.token_ids, "our_ids": answer.token_ids}
-            row |= self._difference(item, tool_choice, plain.token_ids, answer.token_ids)
+            row |= self._difference(plain, answer.token_ids)
         self._raw.add(row)
         return identical
 
     def plain_answer(self, item: Item, tool_choice: str) -> Answer:
-        """What stock vLLM answers; asked once."""
-        key = (item.dataset, item.id, tool_choice)
-        if key not in self._answers:
-            body = chat_body(self._plain.model, item, tool_choice=tool_choice, max_tokens=self._max_tokens)
-            self._answers[key] = ask(self._client, self._plain.url, body)
-        return self._answers[key]
+        """What stock vLLM answered.
+
+        Raises:
+            KeyError: It was not asked; `ask_plain` does that.
+        """
+        key = {"plain": True, "dataset": item.dataset, "item": item.id, "tool_choice": tool_choice}
+        row = self._raw.find(**key)
+        if row is None:
+            raise KeyError(f"{item.dataset}/{item.id} {tool_choice}")
+        return Answer(**row["answer"])
 
     def _deliver(self, body: dict[str, Any], sent: Delivery, plain: Answer) -> Answer:
         xargs: dict[str, Any] = {"ooospec": "ooospec", "ooospec_report": 1, "ooospec_scope": uuid.uuid4().hex}
@@ -124,23 +125,27 @@ class IdentityRun:
             timer.cancel()
             timer.join()
 
-    def _difference(self, item: Item, tool_choice: str, plain: list[int], own: list[int]) -> dict[str, Any]:
+    @staticmethod
+    def _difference(plain: Answer, own: list[int]) -> dict[str, Any]:
         """Where the two part, and how far apart the plain run held the two tokens there."""
-        at = next((i for i, (a, b) in enumerate(zip(plain, own, strict=False)) if a != b), min(len(plain), len(own)))
+        ids = plain.token_ids
+        at = next((i for i, (a, b) in enumerate(zip(ids, own, strict=False)) if a != b), min(len(ids), len(own)))
         found: dict[str, Any] = {"at": at, "gap": None, "accepted": False}
-        if at >= len(plain) or at >= len(own):
-            return found
-        body = chat_body(self._plain.model, item, tool_choice=tool_choice, max_tokens=at + 1)
-        body |= {"logprobs": True, "top_logprobs": 20, "return_tokens_as_token_ids": True}
-        response = self._client.post(f"{self._plain.url}/v1/chat/completions", json=body)
-        entries = ((response.json()["choices"][0].get("logprobs") or {}).get("content")) or []
-        if len(entries) > at:
-            near = {entry["token"]: entry["logprob"] for entry in entries[at]["top_logprobs"]}
-            two = [near.get(f"token_id:{token}") for token in (plain[at], own[at])]
+        if at < min(len(ids), len(own), len(plain.near)):
+            two = [plain.near[at].get(f"token_id:{token}") for token in (ids[at], own[at])]
             if two[0] is not None and two[1] is not None:
                 found["gap"] = abs(two[0] - two[1])
                 found["accepted"] = found["gap"] <= NEAR
         return found
+
+
+def ask_plain(server: Server, client: httpx.Client, raw: RawLog, item: Item, tool_choice: str, max_tokens: int) -> None:
+    """Ask stock vLLM, once, and keep its answer with the log-probabilities of what it nearly wrote."""
+    key = {"plain": True, "dataset": item.dataset, "item": item.id, "tool_choice": tool_choice}
+    if raw.find(**key) is None:
+        body = chat_body(server.model, item, tool_choice=tool_choice, max_tokens=max_tokens)
+        body |= {"logprobs": True, "top_logprobs": 8, "return_tokens_as_token_ids": True}
+        raw.add({**key, "answer": ask(client, server.url, body).to_json()})
 
 
 def _message(answer: Answer) -> list[Any]:
@@ -149,6 +154,7 @@ def _message(answer: Answer) -> list[Any]:
 
 def summarize(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Counts by hint, the ties and the faults."""
+    rows = [row for row in rows if "hint" in row]
     by_hint = {}
     for hint in KINDS:
         mine = [row for row in rows if row["hint"] == hint]
@@ -203,14 +209,13 @@ def main(
     )
     work = list(schedule(load(data, limit), "full" if cross == "full" else "pairs"))
     setup = Setup(model, dtype=dtype, cores=cores)
-    with ExitStack() as stack:
-        plain = stack.enter_context(stock(setup, logs))
-        own = stack.enter_context(ours(setup, logs))
-        client = stack.enter_context(httpx.Client(timeout=600))
-        run = IdentityRun(plain, own, client, raw, max_tokens)
-        with ThreadPoolExecutor(parallel) as pool:
-            asked = {(item.dataset, item.id, combination[1]): item for item, combination in work}
-            list(pool.map(lambda key: run.plain_answer(asked[key], key[2]), asked))
+    asked = {(item.dataset, item.id, combination[1]): item for item, combination in work}
+    with httpx.Client(timeout=600) as client, ThreadPoolExecutor(parallel) as pool:
+        # One server after the other: a large model in float32 leaves no room for two.
+        with stock(setup, logs) as plain:
+            list(pool.map(lambda key: ask_plain(plain, client, raw, asked[key], key[2], max_tokens), asked))
+        with ours(setup, logs) as own:
+            run = IdentityRun(own, client, raw, max_tokens)
             for number, same in enumerate(pool.map(lambda one: run.check(*one), work), start=1):
                 item, combination = work[number - 1]
                 verdict = "same" if same else "DIFFERS"

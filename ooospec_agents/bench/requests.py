@@ -32,6 +32,7 @@ class Answer:
         arrivals: `[seconds, tokens]` of each streamed chunk that carried tokens.
         report: The "ooospec" report, or None.
         accepted: Draft tokens accepted, as the server's own metrics count them; None where it counts none.
+        near: For each output token the log-probabilities of the likeliest ids ("token_id:7"), where asked for.
     """
 
     token_ids: list[int] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Answer:
     arrivals: list[tuple[float, int]] = field(default_factory=list)
     report: dict[str, Any] | None = None
     accepted: int | None = None
+    near: list[dict[str, float]] = field(default_factory=list)
 
     @property
     def steps(self) -> int:
@@ -143,6 +145,8 @@ def _read_whole(data: dict[str, Any], answer: Answer) -> None:
         for call in message.get("tool_calls") or []
     ]
     answer.finish = choice.get("finish_reason") or ""
+    for entry in (choice.get("logprobs") or {}).get("content") or []:
+        answer.near.append({near["token"]: near["logprob"] for near in entry["top_logprobs"]})
     _read_extras(data, answer)
 
 

@@ -9,16 +9,18 @@ import pytest
 
 from ooospec_agents.bench.data import Item
 from ooospec_agents.bench.hints import KINDS
-from ooospec_agents.bench.identity import COMBINATIONS, IdentityRun, schedule, summarize
+from ooospec_agents.bench.identity import COMBINATIONS, Combination, IdentityRun, ask_plain, schedule, summarize
 from ooospec_agents.bench.rawlog import RawLog
 from ooospec_agents.bench.servers import Server
 
 MakeItem = Callable[..., Item]
 
 
-def identity(target, path: Path) -> tuple[IdentityRun, RawLog]:
-    raw = RawLog(path, {})
-    return IdentityRun(Server("http://stock", "m"), Server("http://ours", "m"), target.client(), raw, 64), raw
+def checked(target, folder: Path, item: Item, combination: Combination) -> tuple[bool, RawLog]:
+    """Put one item to stock and then, once, to ours: whether the ids were equal, and what was noted."""
+    raw, client = RawLog(folder / "r.jsonl", {}), target.client()
+    ask_plain(Server("http://stock", "m"), client, raw, item, combination[1], 64)
+    return IdentityRun(Server("http://ours", "m"), client, raw, 64).check(item, combination), raw
 
 
 def differ(token: int, at: int) -> Callable[[str, dict[str, Any], dict[str, Any]], None]:
@@ -44,14 +46,13 @@ def test_the_full_cross_is_28_an_item(make_item: MakeItem) -> None:
 def test_equal_ids_pass_under_every_combination(
     target, make_item: MakeItem, tmp_path: Path, combination: tuple[Any, str, bool]
 ) -> None:
-    run, raw = identity(target, tmp_path / "r.jsonl")
-    assert run.check(make_item(), combination)
+    same, raw = checked(target, tmp_path, make_item(), combination)
+    assert same
     assert summarize(raw.rows)["faults"] == []
 
 
 def test_a_late_hint_is_posted_for_the_request_that_was_tagged(target, make_item: MakeItem, tmp_path: Path) -> None:
-    run, _ = identity(target, tmp_path / "r.jsonl")
-    run.check(make_item(), ("late", "auto", True))
+    checked(target, tmp_path, make_item(), ("late", "auto", True))
     (tagged,) = [b["vllm_xargs"]["ooospec_id"] for host, b in target.bodies if host == "ours"]
     assert [name for name, _ in target.hints] == [tagged]
 
@@ -60,8 +61,8 @@ def test_a_difference_where_the_plain_run_was_torn_is_listed_as_a_tie(
     target, make_item: MakeItem, tmp_path: Path
 ) -> None:
     target.change = differ(99, at=3)
-    run, raw = identity(target, tmp_path / "r.jsonl")
-    assert not run.check(make_item(), ("right", "auto", False))
+    same, raw = checked(target, tmp_path, make_item(), ("right", "auto", False))
+    assert not same
     result = summarize(raw.rows)
     assert result["faults"] == []
     (tie,) = result["ties"]
@@ -71,8 +72,7 @@ def test_a_difference_where_the_plain_run_was_torn_is_listed_as_a_tie(
 @pytest.mark.parametrize(("token", "at"), [(98, 3), (99, 5)], ids=["token not near", "plain token not near"])
 def test_any_other_difference_is_a_fault(target, make_item: MakeItem, tmp_path: Path, token: int, at: int) -> None:
     target.change = differ(token, at)
-    run, raw = identity(target, tmp_path / "r.jsonl")
-    run.check(make_item(), ("right", "auto", False))
+    _, raw = checked(target, tmp_path, make_item(), ("right", "auto", False))
     assert [fault["at"] for fault in summarize(raw.rows)["faults"]] == [at]
 
 
@@ -82,15 +82,12 @@ def test_an_output_cut_short_is_a_fault(target, make_item: MakeItem, tmp_path: P
             answer["choices"][0]["token_ids"].pop()
 
     target.change = cut
-    run, raw = identity(target, tmp_path / "r.jsonl")
-    run.check(make_item(), ("right", "auto", False))
+    _, raw = checked(target, tmp_path, make_item(), ("right", "auto", False))
     assert [fault["at"] for fault in summarize(raw.rows)["faults"]] == [7]
 
 
 def test_what_was_checked_is_not_asked_again(target, make_item: MakeItem, tmp_path: Path) -> None:
-    run, _ = identity(target, tmp_path / "r.jsonl")
-    run.check(make_item(), ("right", "auto", False))
+    checked(target, tmp_path, make_item(), ("right", "auto", False))
     asked = len(target.bodies)
-    again, _ = identity(target, tmp_path / "r.jsonl")
-    assert again.check(make_item(), ("right", "auto", False))
+    assert checked(target, tmp_path, make_item(), ("right", "auto", False))[0]
     assert len(target.bodies) == asked
