@@ -24,6 +24,7 @@ from rich.table import Table
 
 from ooospec_agents.bench.demo_agent import Side, Turn, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS, TOOLS, Task
+from ooospec_agents.bench.requests import LIMITS
 from ooospec_agents.bench.servers import Setup, fits, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
@@ -231,7 +232,7 @@ def main(
     if not together:
         console.print("Too little memory for both servers at once: stock vLLM does all turns first, then ours.")
     with ExitStack() as stack:
-        client = stack.enter_context(httpx.Client(timeout=600))
+        client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         live = Live(table_of(results), console=console, refresh_per_second=4)
 
         def show() -> None:

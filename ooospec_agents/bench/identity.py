@@ -22,7 +22,7 @@ import typer
 from ooospec_agents.bench.data import Item, load
 from ooospec_agents.bench.hints import KINDS, Delivery, Kind, calls_of, delivery
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import Answer, ask, chat_body, post_hint, with_xargs
+from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, post_hint, with_xargs
 from ooospec_agents.bench.servers import Server, Setup, ours, stock
 from ooospec_agents.bench.summary import save
 
@@ -210,7 +210,7 @@ def main(
     work = list(schedule(load(data, limit), "full" if cross == "full" else "pairs"))
     setup = Setup(model, dtype=dtype, cores=cores)
     asked = {(item.dataset, item.id, combination[1]): item for item, combination in work}
-    with httpx.Client(timeout=600) as client, ThreadPoolExecutor(parallel) as pool:
+    with httpx.Client(timeout=600, limits=LIMITS) as client, ThreadPoolExecutor(parallel) as pool:
         # One server after the other: a large model in float32 leaves no room for two.
         with stock(setup, logs) as plain:
             list(pool.map(lambda key: ask_plain(plain, client, raw, asked[key], key[2], max_tokens), asked))

@@ -15,7 +15,7 @@ import typer
 
 from ooospec_agents.bench.data import Item, load
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
 from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
 from ooospec_agents.bench.stats import ratio_of_totals
 from ooospec_agents.bench.summary import save
@@ -94,7 +94,7 @@ def chat(
     with ExitStack() as stack:
         plain = stack.enter_context(stock(setup, logs))
         own = stack.enter_context(ours(setup, logs))
-        client = stack.enter_context(httpx.Client(timeout=600))
+        client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         ways = [plain_chat_way(server, client, max_tokens) for server in (plain, own)]
         alternate(load(data), pairs, ways[0], ways[1], raw)
     result = {"target": model, "dtype": setup.dtype_used, "what": "plain chat, stock over ours"}
@@ -125,7 +125,7 @@ def first_token(
     with ExitStack() as stack:
         helper = stack.enter_context(sidecar(sidecar_model, logs, cores=sidecar_cores))
         own = stack.enter_context(ours(setup, logs, helper))
-        client = stack.enter_context(httpx.Client(timeout=600))
+        client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         ways = [first_token_way(own, client, drafting, cached) for drafting in ("ooospec", "lexical")]
         alternate(load(data), pairs, ways[0], ways[1], raw)
     what = f"time to first token, sidecar on over off, prompts {'cached' if cached else 'not cached'}"

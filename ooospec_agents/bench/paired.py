@@ -26,7 +26,7 @@ import typer
 from ooospec_agents.bench.data import Item, load
 from ooospec_agents.bench.methods import BenchMethod, Kind, Ledger, method_named
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
 from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
 from ooospec_agents.bench.summary import save, summarize
 
@@ -205,7 +205,7 @@ def main(
             servers["suffix"] = stack.enter_context(stock(setup, logs, "suffix", SUFFIX_COLD))
         if "ngram" in kinds:
             servers["ngram"] = stack.enter_context(stock(setup, logs, "ngram", NGRAM))
-        client = stack.enter_context(httpx.Client(timeout=600))
+        client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         PairedRun(servers, plan, client, raw).run(items, progress=lambda line: print(line, file=sys.stderr))
     facts = {
         "target": model,

@@ -12,6 +12,9 @@ import httpx
 
 from ooospec_agents.bench.data import Item
 
+LIMITS = httpx.Limits(keepalive_expiry=2.0)
+"""Connections are not used again after two idle seconds: vLLM's server closes them after five, perhaps just then."""
+
 
 class RequestFailed(RuntimeError):
     """A server refused a request or went away."""
