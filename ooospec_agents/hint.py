@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 MAX_HINT_BYTES = 64 * 1024
 """Largest JSON text of a hint that is read, in bytes."""
+REPORT_HEADER = "x-ooospec-report"
+"""HTTP header by which a client asks for the report where it does not know yet whether the target is ours."""
 MAX_CALLS = 32
 """Most calls, and most alternatives, in one hint."""
 MAX_SLOTS = 128

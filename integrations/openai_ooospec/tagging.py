@@ -11,6 +11,7 @@ import openai
 from openai._models import FinalRequestOptions
 
 from ooospec_agents.client import SidecarSettings, TargetClient
+from ooospec_agents.hint import REPORT_HEADER
 from ooospec_agents.targets import target_client
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,9 @@ def prepare(client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings
 def tag(
     client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, options: FinalRequestOptions
 ) -> FinalRequestOptions:
-    """Add `vllm_xargs` to a chat request, merged into what the user passed. Never raises.
+    """Add `vllm_xargs` to a chat request with tools, merged into what the user passed. Never raises.
+
+    Until the target is known to be ours only a header asks for the report: other servers pass over it.
 
     The options belong to one attempt, so a retry is tagged anew; the dicts in them may be the user's and are
     not changed.
@@ -49,6 +52,9 @@ def tag(
             return options
         extra = dict(options.extra_json or {})
         body: dict[str, Any] = {**options.json_data, **extra}
+        if body.get("tools"):
+            given = options.headers if isinstance(options.headers, Mapping) else {}
+            options.headers = {REPORT_HEADER: "1", **given}
         xargs = target_of(client, sidecar).xargs(body, _headers(client, options))
         if xargs is not None:
             options.extra_json = {**extra, "vllm_xargs": xargs}

@@ -104,18 +104,21 @@ class Accelerator:
         self._sidecar = sidecar
         self._gate = gate
 
-    def begin(self, body: dict[str, Any], tenant: str) -> Ticket | None:
+    def begin(self, body: dict[str, Any], tenant: str, *, wants_report: bool = False) -> Ticket | None:
         """Announce a request, and put its stamp into `body["vllm_xargs"]`. None: it is not ours to draft.
 
         Args:
             body: The request's JSON body; changed in place.
             tenant: Whose request it is.
+            wants_report: Whether the report was asked for outside the body.
         """
         try:
             wishes = take_wishes(body)
         except BodyError as error:
             self.faults.swallow("vllm_xargs", error)
             return None
+        if wants_report:
+            wishes = replace(wishes, report=True)
         spec = self._spec(body, wishes, tenant)
         if self._channel is None or not self.drafting or spec is None:
             return None

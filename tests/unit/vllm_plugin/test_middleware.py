@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.drafting.request import RequestSpec
-from ooospec_agents.hint import Hint
+from ooospec_agents.hint import REPORT_HEADER, Hint
 from ooospec_agents.sidecar.gate import TRIED_FIRST, WaveGate
 from ooospec_agents.vllm_plugin.accelerator import MAX_CATALOGS, Accelerator
 from ooospec_agents.vllm_plugin.middleware import MAX_BODY_BYTES, Middleware
@@ -390,6 +390,14 @@ async def test_sidecar_is_not_asked_where_its_hint_is_not_wanted(xargs: dict[str
     sidecar = FakeSidecar()
     await call(FakeApp(), accelerator(None, sidecar), dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
     assert sidecar.asked == []
+
+
+async def test_a_header_asks_for_the_report_as_well() -> None:
+    body = dump({**CHAT, "tools": TOOLS})
+    _, plain = await call(FakeApp(), accelerator(), body)
+    _, asked = await call(FakeApp(), accelerator(), body, headers=(KEY, (REPORT_HEADER.encode(), b"1")))
+    assert "ooospec" not in json.loads(plain)
+    assert json.loads(asked)["ooospec"]["steps"] == 3
 
 
 @pytest.mark.parametrize("xargs", [{}, {"ooospec_report": 1}])
