@@ -120,7 +120,8 @@ class Cursor:
         if len(self.calls) >= MAX_CALLS_READ or (bare and not bare.endswith(OPENING_MARKS)):
             return
         if not self.calls:
-            self.first_opening = before[-32:]
+            # Of text before a call only its mark is an opening: the text is another one each time.
+            self.first_opening = before[max(before.rfind(mark) for mark in OPENING_MARKS) :] if bare else before
         self.calls.append(ReadCall(name=self._named if self._bare else ""))
         self._cut("text" if bare and not bare.startswith(OPENING_MARKS) else "fixed", at)
         self._enter(ARGUMENTS_LEVEL if self._bare else CALL_LEVEL, at + 1)

@@ -118,3 +118,9 @@ def test_layout_is_learned() -> None:
     Cursor(style).feed('{\n  "name": "f",\n  "arguments": {\n    "a":1')
     assert style.gap("open", 2) == "\n    "
     assert style.gap("colon", 2) == ""
+
+
+def test_of_text_before_a_call_only_the_mark_is_an_opening() -> None:
+    assert read('I will look.\n```json\n{"name": "f"}').first_opening == "```json\n"
+    assert read('\n{"name": "f"}').first_opening == "\n"
+    assert read('<tool_call>\n{"name": "f"}').first_opening == "<tool_call>\n"
