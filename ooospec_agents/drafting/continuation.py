@@ -14,11 +14,14 @@ from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.formats.style import INDENTED, Gap, Style
 from ooospec_agents.formats.wire import WireFormat
 
-PieceKind = Literal["fixed", "name", "key", "value", "end", "stop"]
+PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
 FIXED = 0.985
 """Probability that the target keeps to its layout for one more piece of fixed text."""
 LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 MAX_TEXT = 400
+WORD = re.compile(r"\s*\S+")
+NEXT_WORD = 0.88
+"""Probability that copied text goes on for one more word."""
 UNFINISHED = 0.2
 """Probability that a string of which no source knows more ends after a word."""
 
@@ -112,16 +115,28 @@ class Continuation:
         self._emit("fixed", text, "schema", confidence)
 
     def _outside(self) -> None:
-        if self._cursor.broken:
-            raise _Stop
         if self._call:
             self._after_call()
             return
-        opening = self._opening()
+        opening = None if self._cursor.broken else self._opening()
+        if opening is None:
+            self._text()
+            return
         self._fixed(opening, self._expectation.call_probability())
         self._open_call()
 
-    def _opening(self) -> str:
+    def _text(self) -> None:
+        """Go on with text outside calls, word by word."""
+        guess = self._expectation.text(self._skip)
+        self._skip = ""
+        if guess is None:
+            raise _Stop
+        confidence = guess.confidence
+        for word in WORD.findall(guess.value):
+            self._emit("text", word, guess.source, confidence)
+            confidence = NEXT_WORD
+
+    def _opening(self) -> str | None:
         known = [text for text, _ in self._expectation.memory.openings.most_common(4)]
         candidates = [*known, self._format.opening]
         for text in candidates:
@@ -132,7 +147,7 @@ class Continuation:
             if last and len(last) >= 2 and text.startswith(last):
                 self._skip = last
                 return text
-        raise _Stop
+        return None
 
     def _open_call(self) -> None:
         self._name, self._named, self._argued, self._written = "", False, False, []

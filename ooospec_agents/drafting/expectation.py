@@ -9,7 +9,7 @@ from ooospec_agents.catalog import Function
 from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_rest
+from ooospec_agents.drafting.sources.copying import copy_rest, copy_text
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
@@ -24,6 +24,10 @@ ABSENT = SlotHint(absent=True, confidence=0.85)
 """What a complete hint says of a slot that it does not name."""
 TOOLSPEC_COPY = 15
 """Characters that must agree before ToolSpec's n-gram search of five tokens finds a continuation."""
+
+
+MAX_REFERENCE = 24_000
+"""Characters of conversation and descriptions in which text is looked for."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Expectation:
         self._values: dict[tuple[int, str, str], list[Guess]] = {}
         self._names: dict[int, list[Guess]] = {}
         self._lexical_names: list[Guess] | None = None
+        self._reference: str | None = None
 
     def offer(self, hint: Hint) -> None:
         """Take a hint into account from now on."""
@@ -104,6 +109,16 @@ class Expectation:
         found = self._lexical.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
         return found or (copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None)
+
+    def text(self, written: str) -> Guess | None:
+        """How text outside calls goes on, where it repeats the conversation or the tools' descriptions."""
+        if self._reference is None:
+            parts = [self.spec.conversation]
+            for function in self.spec.catalog.functions:
+                parts += [function.name, function.description]
+                parts += [f"{slot.name} {slot.description}" for slot in function.slots]
+            self._reference = "\n".join(parts)[-MAX_REFERENCE:]
+        return copy_text(written, self._reference) if self._guessing else None
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""

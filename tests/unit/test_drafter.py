@@ -295,3 +295,12 @@ def test_a_key_of_another_function_is_finished() -> None:
     request = drafter(spec())
     request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"ci'))
     assert Letters().decode(request.draft(500).tokens).startswith('ty": ')
+
+
+def test_text_that_repeats_a_result_is_copied_word_by_word() -> None:
+    said = "user: Where is it?\ntool: ORD-5: shipped on 2026-11-27, parcel 0034\nuser: So?"
+    request = drafter(spec(required=False, conversation=said))
+    request.commit(Letters().encode("Your order was shipped on "))
+    draft = request.draft(500)
+    assert Letters().decode(draft.tokens) == "2026-11-27, parcel 0034"
+    assert set(draft.sources) == {"copy"}

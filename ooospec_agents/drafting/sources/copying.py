@@ -10,6 +10,10 @@ STOP = re.compile(r"[\n\"]|[.!?,;:](?=\s|$)|\s[({]")
 WORD = re.compile(r"(\s*)(\S+)")
 MAX_COPY = 160
 LONG_MATCH = 12
+SHORTEST_IN_TEXT = 6
+"""Characters that must agree before text outside calls is copied."""
+TEXT_TAIL = 48
+TEXT_REST = 120
 
 
 def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
@@ -45,6 +49,30 @@ def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
             whole = start == 0 and len(begun) <= 64
             sure = 0.45 + 0.35 * min(len(piece) / LONG_MATCH, 1.0)
             return Guess(rest, sure if whole else sure * 0.8, "copy")
+    return None
+
+
+def copy_text(written: str, reference: str) -> Guess | None:
+    """How text outside calls goes on, where its end stands in `reference` as well (a tool's result, a description).
+
+    Args:
+        written: The text so far.
+        reference: Where to look.
+
+    Returns:
+        A guess whose value is what follows there, up to the end of its line, and whose confidence is that of its first
+        word; or None.
+    """
+    tail = written[-TEXT_TAIL:]
+    starts = [0, *(match.end() for match in re.finditer(r"\s", tail))]
+    for start in starts:
+        piece = tail[start:]
+        if len(piece.strip()) < SHORTEST_IN_TEXT:
+            return None
+        at = _last_word_start(reference, piece)
+        rest = reference[at + len(piece) : at + len(piece) + TEXT_REST].split("\n", 1)[0] if at >= 0 else ""
+        if rest.strip():
+            return Guess(rest, min(0.2 + 0.03 * len(piece), 0.9), "copy")
     return None
 
 
