@@ -97,7 +97,9 @@ class PairedRun:
         """The plain output that the limits are given; recorded once, on a server that no method learns on."""
         if row := self._raw.find(item=item.id, dataset=item.dataset, method="record"):
             return Answer(**row["answer"])
-        answer = ask(self._client, self._servers["stock"].url, self._body("stock", item))
+        kind: Kind = "stock" if "stock" in self._servers else "ours"
+        body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
+        answer = ask(self._client, self._servers[kind].url, body)
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 
@@ -192,9 +194,11 @@ def main(
         },
     )
     plan = Plan(methods, tool_choice, max_tokens, stream, cached, growing)
-    kinds: set[Kind] = {m.server for m in methods} | {"stock"}
+    kinds: set[Kind] = {m.server for m in methods}
     with ExitStack() as stack:
-        servers: dict[Kind, Server] = {"stock": stack.enter_context(stock(setup, logs))}
+        servers: dict[Kind, Server] = {}
+        if "stock" in kinds or "ours" not in kinds:
+            servers["stock"] = stack.enter_context(stock(setup, logs))
         if "ours" in kinds:
             helper = None
             if any(m.hint == "sidecar" for m in methods):

@@ -14,7 +14,8 @@ from typing import Any
 from ooospec_agents.bench.requests import Answer
 from ooospec_agents.bench.stats import ratio_of_totals
 
-BASELINE = "ar"
+BASELINES = ("ar", "off")
+"""What the others are compared with: stock vLLM, or, where it was not asked, our server not drafting."""
 RIVALS = (("perfect", "ceiling"), ("lexical", "suffix"), ("ooospec", "lexical"), ("ooospec", "toolspec"))
 """Pairs of methods whose own ratio is of interest, beside the one over the baseline."""
 
@@ -42,7 +43,8 @@ def summarize(raw: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _row(dataset: str, method: str, answers: Sequence[dict[str, Answer]]) -> dict[str, Any]:
     own = [a[method] for a in answers]
-    base = [a.get(BASELINE, a[method]) for a in answers]
+    baseline = next((name for name in BASELINES if name in answers[0]), method)
+    base = [a[baseline] for a in answers]
     tokens, steps = sum(len(a.token_ids) for a in own), sum(a.steps for a in own)
     reports = [a.report for a in own if a.report]
     ratio = ratio_of_totals([a.wall_s for a in base], [a.wall_s for a in own])
