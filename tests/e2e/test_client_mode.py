@@ -15,18 +15,14 @@ from ooospec_agents.testing import ScriptedSidecar
 
 pytestmark = pytest.mark.e2e
 
-SETUP = Setup("SmolLM2-135M-Instruct", dtype="float32", max_model_len=2048)
-QUESTION = "Switch the light in the hall off."
-
-
-# The grammar of "required" holds even a small model to these few values.
-Room = Literal["kitchen", "hall", "bedroom", "cellar"]
+SETUP = Setup("Qwen2.5-Coder-0.5B-Instruct", dtype="float32", max_model_len=2048)
+QUESTION = "What will the weather be in Lisbon for 3 days, in celsius?"
 
 
 @tool
-def switch_light(room: Room, state: Literal["on", "off"]) -> str:
-    """Switch the light in a room."""
-    return f"{room}: {state}"
+def get_weather(city: str, days: int, unit: Literal["celsius", "fahrenheit"]) -> str:
+    """Weather forecast for a city."""
+    return f"{city}: {days} days of sun, {unit}"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +33,7 @@ def base_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def chat(base_url: str, **options: Any) -> Any:
     model = ChatOoOSpec(model="target", base_url=base_url, api_key="none", temperature=0, max_tokens=64, **options)
-    bound = model.bind_tools([switch_light], tool_choice="required")
+    bound = model.bind_tools([get_weather], tool_choice="required")
     assert model.wait_until_known(30)
     return bound
 
