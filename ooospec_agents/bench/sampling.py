@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import httpx
 
 from ooospec_agents.bench.data import Item
-from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.requests import ask, chat_body, with_xargs
 from ooospec_agents.bench.servers import Server
 from ooospec_agents.bench.stats import two_sample_p
 from ooospec_agents.hint import Hint
@@ -41,14 +40,17 @@ PAINT = Item(
         }
     ],
 )
-"""A request whose sampled call has six outcomes, so that a few hundred draws tell two distributions apart."""
+"""A request whose call begins alike each time; where it first may differ, a few hundred draws tell two
+distributions apart."""
+MAX_TOKENS = 20
+"""Enough to reach the place where the draws part."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Outcomes of sampled requests, and the token ids of the greedy ones that ran in the same batches."""
+    """Token ids of sampled requests, and of the greedy ones that ran in the same batches."""
 
-    outcomes: list[str]
+    sampled: list[list[int]]
     greedy: list[list[int]]
     drafted: int
 
@@ -63,7 +65,7 @@ def draw(client: httpx.Client, server: Server, n: int, xargs: dict[str, Any], gr
         xargs: Their `vllm_xargs`; empty for stock vLLM.
         greedy_every: 0 for none.
     """
-    greedy_body = with_xargs(chat_body(server.model, PAINT, tool_choice="required", max_tokens=48), xargs)
+    greedy_body = with_xargs(chat_body(server.model, PAINT, tool_choice="required", max_tokens=MAX_TOKENS), xargs)
     sampled_body = greedy_body | {"temperature": 1.0, "top_p": 1.0, "top_k": -1}
     work = []
     for number in range(n):
@@ -74,30 +76,32 @@ def draw(client: httpx.Client, server: Server, n: int, xargs: dict[str, Any], gr
         answers = list(pool.map(lambda body: ask(client, server.url, body), work))
     pairs = list(zip(work, answers, strict=True))
     return Sample(
-        outcomes=[outcome(answer) for body, answer in pairs if body is sampled_body],
+        sampled=[answer.token_ids for body, answer in pairs if body is sampled_body],
         greedy=[answer.token_ids for body, answer in pairs if body is greedy_body],
         drafted=sum(sum(((answer.report or {}).get("drafted") or {}).values()) for answer in answers),
     )
 
 
 def hinted_xargs() -> dict[str, Any]:
-    """Drafts that reach into the sampled values: a hint for one of the six outcomes."""
+    """Drafts that reach beyond the place where the draws part: a hint for one of the six calls."""
     hint = Hint.of_call("order_paint", {"colour": "red", "size": "small"}, 0.99, "bench")
     return {"ooospec": "ooospec", "ooospec_hint": hint.to_json(), "ooospec_report": 1}
 
 
-def outcome(answer: Answer) -> str:
-    """The sampled values of one call, or "other"."""
-    try:
-        arguments = json.loads(answer.calls[0]["arguments"])
-        return f"{arguments['colour']} {arguments['size']}"
-    except (IndexError, KeyError, TypeError, ValueError):
-        return "other"
+def parting(sample: Sample) -> int:
+    """Index of the first token in which the sampled outputs differ."""
+    return next((at for at, tokens in enumerate(zip(*sample.sampled, strict=False)) if len(set(tokens)) > 1), 0)
+
+
+def outcomes(sample: Sample, at: int) -> list[str]:
+    """What stands at a place in each sampled output."""
+    return [str(ids[at]) if len(ids) > at else "ended" for ids in sample.sampled]
 
 
 def p_value(plain: Sample, own: Sample) -> float:
     """Probability of a difference at least this big if both came from one distribution."""
-    return two_sample_p(plain.outcomes, own.outcomes)
+    at = parting(plain)
+    return two_sample_p(outcomes(plain, at), outcomes(own, at))
 
 
 def greedy_unchanged(plain: Sequence[list[int]], own: Sequence[list[int]]) -> float:
