@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ PAINT = Item(
         }
     ],
 )
-"""A request whose call begins alike each time; where it first may differ, a few hundred draws tell two
+"""A request whose call begins alike each time; where it differs most, a few hundred draws tell two
 distributions apart."""
 MAX_TOKENS = 20
 """Enough to reach the place where the draws part."""
@@ -89,8 +90,14 @@ def hinted_xargs() -> dict[str, Any]:
 
 
 def parting(sample: Sample) -> int:
-    """Index of the first token in which the sampled outputs differ."""
-    return next((at for at, tokens in enumerate(zip(*sample.sampled, strict=False)) if len(set(tokens)) > 1), 0)
+    """Index at which the sampled outputs differ most: where the most tokens are common ones."""
+    places = list(zip(*sample.sampled, strict=False))
+    return max(range(len(places)), key=lambda at: len(common(list(map(str, places[at])))), default=0)
+
+
+def common(drawn: Sequence[str]) -> list[str]:
+    """Outcomes that make up a twentieth of the draws or more."""
+    return [name for name, count in Counter(drawn).items() if count * 20 >= len(drawn)]
 
 
 def outcomes(sample: Sample, at: int) -> list[str]:
