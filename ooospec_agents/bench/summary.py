@@ -132,4 +132,6 @@ def machine() -> dict[str, Any]:
 
 
 def _quoted(argument: str) -> str:
+    if argument.startswith(("/", "../", "~")):
+        argument = f"path/to/{Path(argument).name}"  # where a user's files lie is of no use to others
     return f"'{argument}'" if any(c in argument for c in ' {}"') else argument
