@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ooospec_agents.hint import Hint
 
 MAX_SOURCES = 2048
 MAX_TIMELINE = 256
+TAG = "tool_call>"
 TAIL = 6
 """Committed tokens that are encoded again together with the continuation, so that its first token is the target's."""
 
@@ -212,5 +214,16 @@ class Drafter:
         if self._decoded_to != len(self._ids):
             return []  # the last token ends inside a character: nothing can be appended to it as text
         tail = self._ids[-TAIL:]
-        joined = self._codec.encode(self._codec.decode(tail) + text)
-        return joined[len(tail) :] if joined[: len(tail)] == tail else self._codec.encode(text)
+        joined = self._spelled(self._codec.decode(tail) + text)
+        return joined[len(tail) :] if joined[: len(tail)] == tail else self._spelled(text)
+
+    def _spelled(self, text: str) -> list[int]:
+        """Encode text; its tags as the target spelled its own: as one added token, or letter by letter as text."""
+        if TAG not in text:
+            return self._codec.encode(text)
+        opening = self._codec.encode(f"<{TAG}")
+        as_text = self._cursor.text.startswith(f"<{TAG}") and len(opening) == 1 and opening[0] not in self._ids
+        if not as_text:
+            return self._codec.encode(text)
+        # An added token is found in whole text only: cut behind its bracket, it is read as ordinary text.
+        return [token for part in re.split(rf"(?<=[</])(?={TAG})", text) for token in self._codec.encode(part)]

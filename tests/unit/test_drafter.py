@@ -304,3 +304,28 @@ def test_text_that_repeats_a_result_is_copied_word_by_word() -> None:
     draft = request.draft(500)
     assert Letters().decode(draft.tokens) == "2026-11-27, parcel 0034"
     assert set(draft.sources) == {"copy"}
+
+
+class Tagged(Letters):
+    """A tokenizer that has the tags as added tokens, as Qwen's has."""
+
+    tags = ("<tool_call>", "</tool_call>")
+
+    def encode(self, text: str) -> list[int]:
+        for index, tag in enumerate(self.tags):
+            before, found, after = text.partition(tag)
+            if found:
+                return [*self.encode(before), 0x10F000 + index, *self.encode(after)]
+        return super().encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.tags[i - 0x10F000] if i >= 0x10F000 else chr(i) for i in ids)
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["added token", "spelled out"])
+def test_closing_tags_are_written_as_the_opening_one_was(added: bool) -> None:
+    request = Drafter(spec(), Tagged(), Stores(), stop_ids=[STOP])
+    body = output().removesuffix("\n</tool_call>")
+    request.commit(Tagged().encode(body) if added else Letters().encode(body))
+    ending = "\n</tool_call>"
+    assert request.draft(500).tokens == [*(Tagged().encode(ending) if added else Letters().encode(ending)), STOP]
