@@ -20,7 +20,7 @@ from ooospec_agents.processor import multiplies_bfloat16
 PLUGIN_NAME = "ooospec"
 PROPOSER = "ooospec_agents.vllm_plugin.proposer.Proposer"
 EXTENSION = "ooospec_agents.vllm_plugin.extension.Extension"
-PARSER_PLUGIN = "ooospec_agents.formats.fenced_parser"
+PARSER_PLUGIN = "ooospec_agents.vllm_plugin.fenced_parser"
 PARSER_NAME = "ooospec_json"
 
 SOCKET_DIR_PREFIX = "ooospec-sockets-"

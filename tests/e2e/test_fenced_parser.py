@@ -19,7 +19,7 @@ def _vllm() -> None:
         pytest.skip("needs vLLM")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's and vLLM's own, while they are imported
-        importlib.import_module("ooospec_agents.formats.fenced_parser")
+        importlib.import_module("ooospec_agents.vllm_plugin.fenced_parser")
 
 
 TOOLS = [
@@ -57,7 +57,7 @@ def make(choice: Any = "auto", **change: Any) -> tuple[Any, Any]:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
     from vllm.parser.abstract_parser import DelegatingParser
 
-    from ooospec_agents.formats.fenced_parser import FencedJsonToolParser
+    from ooospec_agents.vllm_plugin.fenced_parser import FencedJsonToolParser
 
     body = {"model": "m", "messages": [], "tools": TOOLS, "tool_choice": choice, **change}
     request = ChatCompletionRequest.model_validate(body)

@@ -1,6 +1,6 @@
 """A tool parser of vLLM for models that write calls as fenced or bare JSON, and for hermes markup.
 
-Start vLLM with `--tool-parser-plugin ooospec_agents.formats.fenced_parser --tool-call-parser ooospec_json
+Start vLLM with `--tool-parser-plugin ooospec_agents.vllm_plugin.fenced_parser --tool-call-parser ooospec_json
 --enable-auto-tool-choice`. Works without anything else of this package.
 
 Written for vLLM 0.32 and 0.33. `structural_tag_model` makes "required" and named tools use the same grammar
