@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -70,9 +71,12 @@ def train(
     stream = _stream(requests, traces, evaluation, settings)
     record = _record(requests, traces, evaluation, settings)
     resuming = (out / checkpoint.RESUME).is_file()
-    if resuming and checkpoint.read_record(out).get("inputs") != record["inputs"]:
-        msg = f"{str(out)!r} holds a run on other files: give another folder, or remove it to start anew."
-        raise DataError(msg)
+    if resuming:
+        saved = checkpoint.read_record(out)
+        for what, name in (("inputs", "on other files"), ("settings", "with other settings")):
+            if saved.get(what) != json.loads(json.dumps(record[what])):
+                msg = f"{str(out)!r} holds a run {name}: give another folder, or remove it to start anew."
+                raise DataError(msg)
     device, dtype = model.fitting_device()
     bare, encode, _ = model.load_base(base, device, dtype)
     adapted = model.add_adapter(bare, settings).train()
