@@ -185,7 +185,7 @@ def test_a_stopped_run_goes_on_to_the_same_adapter(
         torch.testing.assert_close(parts[name], value)
 
 
-def test_a_stopped_run_does_not_go_on_with_other_data(
+def test_a_stopped_run_does_not_go_on_with_other_data_or_settings(
     base: Path, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loss = training_model.answer_loss
@@ -196,6 +196,9 @@ def test_a_stopped_run_does_not_go_on_with_other_data(
 
     monkeypatch.setattr(training_model, "answer_loss", interrupted)
     run(base, files, tmp_path / "adapter")
+    with pytest.raises(DataError, match="holds a run with other settings"):
+        other = replace(SETTINGS, learning_rate=2e-2)
+        train(base, files["requests"], files["traces"], files["evaluation"], tmp_path / "adapter", other)
     with files["requests"].open("a", encoding="utf-8") as file:
         file.write(json.dumps(record(9, "weather", "Bern")) + "\n")
     with pytest.raises(DataError, match="holds a run on other files"):
