@@ -72,9 +72,9 @@ def train(
     record = _record(requests, traces, evaluation, settings)
     resuming = (out / checkpoint.RESUME).is_file()
     if resuming:
-        saved = checkpoint.read_record(out)
+        earlier = checkpoint.read_record(out)
         for what, name in (("inputs", "on other files"), ("settings", "with other settings")):
-            if saved.get(what) != json.loads(json.dumps(record[what])):
+            if earlier.get(what) != json.loads(json.dumps(record[what])):
                 msg = f"{str(out)!r} holds a run {name}: give another folder, or remove it to start anew."
                 raise DataError(msg)
     device, dtype = model.fitting_device()

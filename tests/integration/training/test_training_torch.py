@@ -196,8 +196,8 @@ def test_a_stopped_run_does_not_go_on_with_other_data_or_settings(
 
     monkeypatch.setattr(training_model, "answer_loss", interrupted)
     run(base, files, tmp_path / "adapter")
+    other = replace(SETTINGS, learning_rate=2e-2)
     with pytest.raises(DataError, match="holds a run with other settings"):
-        other = replace(SETTINGS, learning_rate=2e-2)
         train(base, files["requests"], files["traces"], files["evaluation"], tmp_path / "adapter", other)
     with files["requests"].open("a", encoding="utf-8") as file:
         file.write(json.dumps(record(9, "weather", "Bern")) + "\n")
