@@ -79,6 +79,12 @@ class Run:
             msg = f"{str(path)!r} is no raw file of a run ({type(error).__name__}): pass the .jsonl beside the result."
             raise DataError(msg) from None
 
+    def items(self, data: Sequence[Path] = ()) -> list[Item]:
+        """The run's requests: those that the file holds, and those of these data sets."""
+        held = (row for row in self.rows if row.get("method") == "item")
+        own = [Item(row["item"], row["dataset"], row["messages"], row["tools"], row["gold"]) for row in held]
+        return own + [item for path in data for item in load(path)]
+
     def as_drafted(
         self, items: Iterable[Item], method: BenchMethod, tool_choice: str = "", *, cold: bool = True
     ) -> Iterator[Recorded]:
@@ -252,7 +258,9 @@ def to_json(explained: Sequence[Explained]) -> list[dict[str, Any]]:
 
 def main(
     run: Annotated[Path, typer.Argument(help="Raw .jsonl of a run.")],
-    data: Annotated[list[Path], typer.Option(help="The run's requests: JSONL file or folder.")],
+    data: Annotated[
+        list[Path] | None, typer.Option(help="The run's requests, where the file does not hold them itself.")
+    ] = None,
     method: Annotated[list[str] | None, typer.Option(help="Methods of the run; by default all.")] = None,
     as_method: Annotated[
         str, typer.Option("--as", help="Take the plain outputs and draft them by this method (degraded:P is one).")
@@ -270,7 +278,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     try:
         read = Run.read(run)
-        items = [one for path in data for one in load(path) if dataset in ("", one.dataset) and item in ("", one.id)]
+        items = [one for one in read.items(data or []) if dataset in ("", one.dataset) and item in ("", one.id)]
         codec, stops = codec_of(resolve(model or str(read.options.get("model", ""))))
         redrafter = Redrafter(codec, stops, width)
         if as_method:
