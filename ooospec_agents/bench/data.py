@@ -10,9 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-OWN = "own"
-"""The set that was written for this package."""
-
 
 class DataError(ValueError):
     """A data file that cannot be read. The message says which line and why."""
@@ -80,9 +77,10 @@ def load_named(name: str, folder: Path | None = None) -> list[Item]:
         DataError: There is no such set, or it cannot be read.
     """
     from ooospec_agents.bench.bfcl import load_bfcl
+    from ooospec_agents.bench.own import NAME, load_own
 
-    if name == OWN:
-        return load(Path(__file__).parent / "requests_own")
+    if name == NAME:
+        return load_own()
     if (path := Path(name).expanduser()).exists():
         return load(path)
     if folder is not None and (file := folder / f"{name}.jsonl").is_file():
@@ -91,7 +89,7 @@ def load_named(name: str, folder: Path | None = None) -> list[Item]:
     if head == "bfcl":
         return load_bfcl(category)
     msg = (
-        f"No data set {name!r}: pass a .jsonl file or a folder that holds some, {OWN!r}, 'bfcl', 'bfcl:CATEGORY', or "
+        f"No data set {name!r}: pass a .jsonl file or a folder that holds some, {NAME!r}, 'bfcl', 'bfcl:CATEGORY', or "
         "with --data-folder the stem of a file there."
     )
     raise DataError(msg)
