@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -13,12 +14,14 @@ import typer
 
 from ooospec_agents.bench.blocks import groups, turns
 from ooospec_agents.bench.data import DataError, Item, load_named, take
+from ooospec_agents.bench.explain import Run
 from ooospec_agents.bench.ledger import Decode, fingerprint
 from ooospec_agents.bench.methods import DRAFTERS, BenchMethod, Kind, UnknownMethod, method_named, with_hints
 from ooospec_agents.bench.paired import Helpers, PairedRun, Plan
 from ooospec_agents.bench.progress import TimeLeft
 from ooospec_agents.bench.rawlog import OtherRun, RawLog
 from ooospec_agents.bench.redraft import codec_of
+from ooospec_agents.bench.report import render, run_data
 from ooospec_agents.bench.requests import LIMITS
 from ooospec_agents.bench.servers import (
     SIDECAR_GIB,
@@ -233,6 +236,10 @@ def main(
         raise typer.Exit(1) from None
     bench.run(items, raw, made, codec.decode)
     save(out, "bench", facts | {"rows": result_rows(target, setting, raw)})
+    shown = run_data(json.loads(out.read_text(encoding="utf-8")), Run.read(raw.path), items, codec.decode)
+    page = out.with_suffix(".html")
+    page.write_text(render([shown]), encoding="utf-8")
+    typer.echo(f"{out}, {raw.path} and {page}")
 
 
 def result_rows(target: str, setting: str, raw: RawLog) -> list[dict[str, Any]]:
