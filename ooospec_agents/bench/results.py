@@ -174,6 +174,19 @@ def _demo(name: str, result: Mapping[str, Any]) -> str:
     return _section("Demo: a LangGraph agent", name, result, note, _table(head, rows))
 
 
+def _agents(name: str, result: Mapping[str, Any]) -> str:
+    parts = ("wall_s", "target_s", "tools_s", "rest_s")
+    rows = [[side, *(f"{total[part]:.2f}" for part in parts)] for side, total in result["totals"].items()]
+    same = sum(row["identical"] for row in result["rows"])
+    note = (
+        f"{len(result['rows'])} whole tasks with executed tools, {result['servers']}: "
+        f"**{_interval(result['speedup'], result['speedup_low'], result['speedup_high'])}** in total wall time; "
+        f"{same} with the same tokens. Sidecar: {result['sidecar'] or 'none'}; {result['dtype']}."
+    )
+    table = _table(["side", "wall s", "target s", "tools s", "rest s"], rows)
+    return _section(f"Agent runs: {result['target']}", name, result, note, table)
+
+
 def _sampling(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
 
@@ -184,6 +197,7 @@ _SECTIONS = {
     "identity": _identity,
     "overhead": _overhead,
     "demo": _demo,
+    "agents": _agents,
     "sampling": _sampling,
 }
 
