@@ -9,19 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ooospec_agents.bench.data import DataError, Item
+from ooospec_agents.bench.data import Item
 from ooospec_agents.bench.explain import Run
 from ooospec_agents.bench.hints import calls_of
 from ooospec_agents.bench.ledger import Decode
-from ooospec_agents.bench.redraft import codec_of
 from ooospec_agents.bench.requests import Answer
 from ooospec_agents.bench.summary import NOT_METHODS, summarize
 from ooospec_agents.bench.timeline import COLOURS, OTHER
-from ooospec_agents.weights import WeightsError, resolve
 
 PAGE = Path(__file__).parent / "report_page.html"
 MARK = "/*DATA*/"
@@ -142,28 +138,3 @@ def render(runs: Sequence[Mapping[str, Any]], title: str = "ooospec benchmark") 
     """The page."""
     data = json.dumps({"title": title, "colours": COLOURS, "other": OTHER, "runs": list(runs)}, ensure_ascii=False)
     return PAGE.read_text(encoding="utf-8").replace(MARK, data.replace("</", "<\\/"))
-
-
-def main(
-    results: Annotated[list[Path], typer.Argument(help="Result .json files, each with its raw .jsonl beside it.")],
-    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("out/report.html"),
-    data: Annotated[list[Path] | None, typer.Option(help="Requests that a raw file does not hold itself.")] = None,
-) -> None:
-    """Write the report of one or several runs."""
-    runs = []
-    try:
-        for path in results:
-            raw = Run.read(path.with_suffix(".jsonl"))
-            result = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
-            codec, _ = codec_of(resolve(str(raw.options.get("model", ""))))
-            runs.append(run_data(result, raw, raw.items(data or []), codec.decode))
-    except (DataError, WeightsError, OSError, ValueError) as error:
-        typer.echo(f"ooospec: {error}", err=True)
-        raise typer.Exit(1) from None
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(render(runs), encoding="utf-8")
-    typer.echo(out)
-
-
-if __name__ == "__main__":
-    typer.run(main)

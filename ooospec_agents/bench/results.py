@@ -187,6 +187,22 @@ def _agents(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Agent runs: {result['target']}", name, result, note, table)
 
 
+def _step_price(name: str, result: Mapping[str, Any]) -> str:
+    counts = list(result["ms"])
+    rows = [["ms", *(f"{result['ms'][count]:.2f}" for count in counts)]]
+    rows.append(["relative", *(f"{result['relative'][count]:.2f}" for count in counts)])
+    brings = "; ".join(
+        f"{run}: " + ", ".join(f"{method} {value:.2f}x" for method, value in methods.items())
+        for run, methods in result["brings"].items()
+    )
+    note = (
+        f"A forward pass of random weights behind {result['context']} cached tokens, by its own tokens. "
+        f"Decoding alone, at these prices, of the steps recorded in {brings or 'no run'}."
+    )
+    title = f"Price of a step: shape {result['shape']} on {result['device']}"
+    return _section(title, name, result, note, _table(["tokens", *counts], rows))
+
+
 def _sampling(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
 
@@ -198,6 +214,7 @@ _SECTIONS = {
     "overhead": _overhead,
     "demo": _demo,
     "agents": _agents,
+    "step_price": _step_price,
     "sampling": _sampling,
 }
 
@@ -218,6 +235,39 @@ def _interval(value: float, low: float, high: float) -> str:
     return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+"""In a page, what stands between these is written from the result files."""
+
+
+def with_figures(text: str, folder: Path) -> str:
+    """A page with the benchmarks' headline between its marks: all data together, by target and setting."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        return text
+    return f"{head}{BEGIN}\n{headline(folder)}\n{END}{tail}"
+
+
+def headline(folder: Path) -> str:
+    """The table of the README: speed-up over stock vLLM, each request counted, by target, setting and method."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for file in sorted(folder.glob("*.json")):
+        result = json.loads(file.read_text(encoding="utf-8"))
+        if result["kind"] != "bench":
+            continue
+        rows = result["rows"]
+        whole = "all" if any(row["dataset"] == "all" for row in rows) else rows[0]["dataset"]
+        stores = str(result["stores"]).partition(":")[0]
+        key = (Path(result["target"]).name, f"`{result['tool_choice']}`", result["setting"], stores)
+        for row in rows:
+            if row["dataset"] == whole and row["hints"] in ("", "sidecar"):
+                said = _interval(row["speedup"], row["speedup_low"], row["speedup_high"])
+                found.setdefault(key, {"n": str(row["n"])})[row["method"]] = said
+    methods = [m for m in ("suffix", "toolspec", "lexical", "ooospec") if any(m in row for row in found.values())]
+    lines = [[*key, row["n"], *(row.get(method, "") for method in methods)] for key, row in found.items()]
+    return _table(["target", "tool choice", "setting", "stores", "n", *methods], lines).strip() if lines else ""
+
+
 app = typer.Typer(add_completion=False)
 
 
@@ -225,9 +275,14 @@ app = typer.Typer(add_completion=False)
 def main(
     folder: Annotated[Path, typer.Option(help="Folder of result files.")] = Path("docs/results"),
     page: Annotated[Path, typer.Option(help="Page to write.")] = Path("docs/results.md"),
+    figures: Annotated[list[Path], typer.Option(help="Pages with marks for the headline.")] = [  # noqa: B006
+        Path("README.md")
+    ],
 ) -> None:
-    """Write the page."""
+    """Write the page, and the figures between the marks of the others."""
     page.write_text(render(folder), encoding="utf-8")
+    for other in figures:
+        other.write_text(with_figures(other.read_text(encoding="utf-8"), folder), encoding="utf-8")
 
 
 if __name__ == "__main__":

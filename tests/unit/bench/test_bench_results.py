@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from ooospec_agents.bench.results import render
+from ooospec_agents.bench.results import BEGIN, END, render, with_figures
 from ooospec_agents.bench.summary import save
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -16,3 +16,29 @@ def test_a_section_shows_figure_and_command(tmp_path: Path) -> None:
     page = render(tmp_path)
     assert "| plain chat | 200 | 1.00 [0.99, 1.02] | 1.000 |" in page
     assert "pytest" in page  # the command that ran
+
+
+def test_figures_in_the_readme_are_what_the_result_files_say() -> None:
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert text == with_figures(text, DOCS / "results")
+
+
+def test_a_page_gets_the_headline_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
+    row = {"dataset": "all", "n": 72, "hints": "", "speedup_low": 1.0, "speedup_high": 1.0}
+    rows = [
+        row | {"method": "ar", "speedup": 1.0},
+        row | {"method": "lexical", "speedup": 3.0, "speedup_low": 2.7, "speedup_high": 3.4},
+        row | {"method": "ooospec", "hints": "sidecar", "speedup": 3.5, "speedup_low": 3.1, "speedup_high": 4.0},
+        row | {"method": "ooospec", "hints": "gold", "speedup": 9.0},
+        row | {"dataset": "other", "method": "lexical", "speedup": 7.0},
+    ]
+    facts = {"target": "Org/Qwen", "tool_choice": "auto", "setting": "own", "stores": "warm: 40 other dialogues"}
+    save(tmp_path / "a.json", "bench", facts | {"rows": rows})
+    page = with_figures(f"before {BEGIN} old {END} after", tmp_path)
+    assert page == (
+        f"before {BEGIN}\n"
+        "| target | tool choice | setting | stores | n | lexical | ooospec |\n|---|---|---|---|---|---|---|\n"
+        "| Qwen | `auto` | own | warm | 72 | 3.00 [2.70, 3.40] | 3.50 [3.10, 4.00] |\n"
+        f"{END} after"
+    )
+    assert with_figures("no marks", tmp_path) == "no marks"

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from ooospec_agents.bench.data import DataError
-from ooospec_agents.bench.estimate import STOP, RoughCodec, estimate, main, verdict
+from ooospec_agents.bench.estimate import STOP, RoughCodec, estimate, verdict
 from ooospec_agents.bench.traffic import Exchange, Traffic, read_traffic
+from ooospec_agents.cli import app
 
 TOOL = {
     "type": "function",
@@ -123,15 +123,13 @@ def test_the_rough_tokenizer_loses_nothing() -> None:
 
 
 def test_the_command_prints_a_table_and_a_verdict(tmp_path: Path) -> None:
-    app = typer.Typer()
-    app.command()(main)
     (tmp_path / "t.jsonl").write_text(json.dumps({"messages": [*ASKED, ANSWER], "tools": [TOOL]}) + "\n")
-    done = CliRunner().invoke(app, [str(tmp_path / "t.jsonl"), "--json", str(tmp_path / "e.json")])
+    done = CliRunner().invoke(app, ["estimate", str(tmp_path / "t.jsonl"), "--json", str(tmp_path / "e.json")])
     assert done.exit_code == 0, done.output
     assert "1 answers, 1 with calls" in done.output
     assert json.loads((tmp_path / "e.json").read_text())["answers"] == 1
     (tmp_path / "t.jsonl").write_text('{"a": 1}\n')
-    done = CliRunner().invoke(app, [str(tmp_path / "t.jsonl")])
+    done = CliRunner().invoke(app, ["estimate", str(tmp_path / "t.jsonl")])
     assert (done.exit_code, "no exchange" in done.output) == (1, True)
 
 
