@@ -12,7 +12,8 @@ from ooospec_agents.bench.requests import Answer
 Kind = Literal["stock", "ours", "suffix", "ngram"]
 """Which server answers: stock vLLM, ours, or stock vLLM with one of its own drafters."""
 
-HintSource = Literal["", "sidecar", "gold", "perfect", "degraded"]
+HintSource = Literal["", "sidecar", "gold", "output", "perfect", "degraded"]
+"""Where a method's hint comes from. "output": the plain output, as written; "perfect": its calls' names and values."""
 
 
 class UnknownMethod(ValueError):
@@ -42,7 +43,7 @@ class BenchMethod:
     @property
     def needs_recording(self) -> bool:
         """Whether the plain output must be known before the request is sent: a limit, not a method."""
-        return self.replay or self.hint in {"perfect", "degraded"}
+        return self.replay or self.hint in {"output", "perfect", "degraded"}
 
     @property
     def given_answer(self) -> bool:
@@ -63,6 +64,9 @@ class BenchMethod:
         xargs: dict[str, Any] = {"ooospec": self.drafting, "ooospec_scope": scope, "ooospec_report": 1}
         if self.hint == "gold":
             xargs["ooospec_hint"] = gold_hint(item).to_json()
+        elif self.hint == "output" and plain:
+            known = hint_of(calls_of(plain)).model_copy(update={"output": plain.text})
+            xargs["ooospec_hint"] = known.to_json()
         elif self.hint == "perfect" and plain:
             xargs["ooospec_hint"] = hint_of(calls_of(plain)).to_json()
         elif self.hint == "degraded" and plain:
@@ -83,7 +87,8 @@ _METHODS = {
         BenchMethod("lexical", "ours", "lexical"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
         BenchMethod("gold", "ours", "ooospec", "gold"),
-        BenchMethod("perfect", "ours", "ooospec", "perfect"),
+        BenchMethod("perfect", "ours", "ooospec", "output"),
+        BenchMethod("perfect-values", "ours", "ooospec", "perfect"),
         BenchMethod("ceiling", "ours", "ceiling", replay=True),
     )
 }

@@ -26,7 +26,7 @@ import typer
 from ooospec_agents.bench.data import Item, load
 from ooospec_agents.bench.methods import BenchMethod, Kind, Ledger, method_named
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs, written_text
 from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
 from ooospec_agents.bench.summary import save, summarize
 
@@ -99,7 +99,9 @@ class PairedRun:
             return Answer(**row["answer"])
         kind: Kind = "stock" if "stock" in self._servers else "ours"
         body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
-        answer = ask(self._client, self._servers[kind].url, body)
+        server = self._servers[kind]
+        answer = ask(self._client, server.url, body)
+        answer.text = written_text(self._client, server.url, server.model, answer)
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 

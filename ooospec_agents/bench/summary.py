@@ -16,7 +16,13 @@ from ooospec_agents.bench.stats import ratio_of_totals
 
 BASELINES = ("ar", "off")
 """What the others are compared with: stock vLLM, or, where it was not asked, our server not drafting."""
-RIVALS = (("perfect", "ceiling"), ("lexical", "suffix"), ("ooospec", "lexical"), ("ooospec", "toolspec"))
+RIVALS = (
+    ("perfect", "ceiling"),
+    ("perfect-values", "ceiling"),
+    ("lexical", "suffix"),
+    ("ooospec", "lexical"),
+    ("ooospec", "toolspec"),
+)
 """Pairs of methods whose own ratio is of interest, beside the one over the baseline."""
 
 Pairs = dict[str, dict[str, Answer]]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import INDENTED, Gap, Style
+from ooospec_agents.formats.style import Gap, Style, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
@@ -103,13 +104,18 @@ class Continuation:
         expected = self._style.gap(gap, level)
         if self._skip:
             blank = self._skip[: len(self._skip) - len(self._skip.lstrip(WHITESPACE))]
-            if "\n" in blank and not expected.startswith(blank) and not self._style.profile.indent:
-                self._style = Style(INDENTED)
-                expected = self._style.gap(gap, level)
             if len(blank) < len(self._skip) or not expected.startswith(blank):
-                expected = blank
+                expected = self._other_gap(gap, level, blank, whole=len(blank) < len(self._skip))
         source = "dialect" if (gap, level) in self._style.seen else "schema"
         self._emit("fixed", expected, source, FIXED)
+
+    def _other_gap(self, gap: Gap, level: int, blank: str, *, whole: bool) -> str:
+        """A gap that does not begin as expected: what follows is laid out as it is."""
+        self._style = self._style.copy()
+        if gap == "open" and not whole:
+            blank = self._style.indented(level, blank)
+        self._style.learn(gap, level, blank)
+        return blank
 
     def _fixed(self, text: str, confidence: float = FIXED) -> None:
         self._emit("fixed", text, "schema", confidence)
@@ -219,7 +225,7 @@ class Continuation:
         self._name, self._named = str(guess.value), True
         self._after(CALL_LEVEL)
 
-    def _first_fit(self, guesses: list[Guess]) -> Guess | None:
+    def _first_fit(self, guesses: Iterable[Guess]) -> Guess | None:
         # A span of the conversation seldom fills two slots: one that another slot has taken is the last resort.
         spare = None
         for guess in guesses:
@@ -233,11 +239,7 @@ class Continuation:
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
         begun = self._skip.lstrip(WHITESPACE)
-        fitting = [
-            plan
-            for plan in plans
-            if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))
-        ]
+        fitting = [plan for plan in plans if quoted(plan.name).startswith(begun.rstrip(WHITESPACE + ":"))]
         likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
         plan = likely or (fitting[0] if fitting and (begun or not first) else None) or self._stray(begun)
         if plan is None:
@@ -248,7 +250,7 @@ class Continuation:
             self._after_arguments()
             return
         self._gap("open" if first else "comma", ARGUMENTS_LEVEL)
-        key = json.dumps(plan.name, ensure_ascii=self._style.ascii_only)
+        key = quoted(plan.name, self._style.ascii_only)
         self._emit("key", key, plan.source, plan.filled if first else FIXED)
         self._written.append(plan.name)
         self._fixed(":")
@@ -294,7 +296,7 @@ class Continuation:
         if string is not None:
             guess = self._expectation.copy(_unescape(string), self._name, slot) if string else None
             if guess is not None:
-                rest = json.dumps(guess.value, ensure_ascii=self._style.ascii_only)[1:-1]
+                rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
                 self._emit("value", rest, guess.source, guess.confidence)
                 self._emit("value", '"', guess.source, 0.7)
             elif string:

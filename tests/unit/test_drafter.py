@@ -12,7 +12,7 @@ from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.request import RequestSpec
-from ooospec_agents.formats import FORMATS, Style
+from ooospec_agents.formats import FLAT, FORMATS, Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 STOP = 0
@@ -320,6 +320,40 @@ class Tagged(Letters):
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(self.tags[i - 0x10F000] if i >= 0x10F000 else chr(i) for i in ids)
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["added token", "spelled out"])
+def test_the_opening_tag_goes_on_as_it_has_begun(added: bool) -> None:
+    request = Drafter(spec(), Tagged(), Stores(), stop_ids=[STOP])
+    ids = Tagged().encode(output()) if added else Letters().encode(output())
+    request.commit(ids[:1])
+    assert request.draft(20).tokens[:14] == ids[1:15]
+
+
+UNUSUAL = '<tool_call>\n{"name":"book_table",  "arguments" : {"guests":4.0 ,"zip": "x"}}</tool_call>'
+
+
+def test_an_output_that_is_known_is_drafted_as_it_stands() -> None:
+    known = hint().model_copy(update={"output": UNUSUAL})
+    assert serve(drafter(spec()), UNUSUAL, hints={0: known}) == 2
+    assert serve(drafter(spec()), UNUSUAL, hints={0: hint()}) > 4
+
+
+def test_an_output_that_differs_from_the_known_one_is_drafted_from_the_calls() -> None:
+    known = hint().model_copy(update={"output": UNUSUAL})
+    assert serve(drafter(spec()), output(), hints={0: known}) == 3
+
+
+def test_a_known_output_longer_than_one_draft_is_drafted_on() -> None:
+    text = "It is said that " + "the rain in Spain stays mainly in the plain, " * 40
+    known = Hint(no_call=1.0, output=text)
+    assert serve(drafter(spec(required=False)), text, hints={0: known}) <= 2 + len(text) / 400
+
+
+def test_arguments_laid_out_unexpectedly_cost_one_step() -> None:
+    style = Style(FLAT)
+    style.learn("open", 2, "\n    ")
+    assert serve(drafter(spec()), output(style=style), hints={0: hint()}) == 3
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added token", "spelled out"])

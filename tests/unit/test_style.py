@@ -31,6 +31,27 @@ def test_a_gap_seen_outweighs_the_layout() -> None:
     assert (style.gap("colon", 2), style.gap("colon", 1)) == ("", " ")
 
 
+def test_arguments_may_be_laid_out_below_a_call_on_one_line() -> None:
+    style = Style(FLAT)
+    style.learn("open", 1, "")
+    style.learn("open", 2, "\n    ")
+    assert style.gap("comma", 2) == "\n    "
+    assert (style.gap("close", 2), style.gap("close", 1)) == ("\n", "")
+    assert style.render([1]) == "[\n        1\n    ]"
+
+
+def test_a_new_layout_forgets_the_gaps_of_the_old_one() -> None:
+    style = Style(FLAT)
+    style.learn("comma", 2, " ")
+    style.learn("open", 2, "\n  ")
+    assert style.gap("comma", 2) == "\n  "
+
+
+@pytest.mark.parametrize(("begun", "whole"), [("\n", "\n    "), ("\n  ", "\n    "), ("\n     ", "\n     "), ("", "")])
+def test_an_indentation_that_has_begun_goes_on_to_a_common_one(begun: str, whole: str) -> None:
+    assert Style(FLAT).indented(2, begun) == whole
+
+
 def test_a_copy_learns_alone() -> None:
     style = Style(FLAT)
     style.copy().learn("colon", 2, "")
