@@ -12,7 +12,7 @@ from typing import Literal
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import Gap, Style, quoted
+from ooospec_agents.formats.style import Gap, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
