@@ -12,7 +12,7 @@ from typing import Literal
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import Gap, quoted
+from ooospec_agents.formats.style import Gap, Style, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
@@ -133,7 +133,7 @@ class Continuation:
 
     def _text(self) -> None:
         """Go on with text outside calls, word by word."""
-        guess = self._expectation.text(self._skip)
+        guess = self._expectation.text(self._skip, self._cursor.text)
         self._skip = ""
         if guess is None:
             raise _Stop
@@ -229,12 +229,20 @@ class Continuation:
         # A span of the conversation seldom fills two slots: one that another slot has taken is the last resort.
         spare = None
         for guess in guesses:
-            text = rendered(guess, self._style)
+            text = rendered(guess, self._style_for(guess))
             if text and text.startswith(self._skip):
                 if guess.source != "lexical" or text not in self._taken:
                     return guess
                 spare = spare or guess
         return spare if spare is None else Guess(spare.value, spare.confidence * 0.3, spare.source)
+
+    def _style_for(self, guess: Guess) -> Style:
+        # A list that the target has begun shows its layout.
+        if self._skip.startswith("[") and isinstance(guess.value, list | tuple):
+            style = self._style.copy()
+            style.learn_value(self._skip)
+            return style
+        return self._style
 
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
@@ -273,7 +281,7 @@ class Continuation:
             self._written.append(slot)
         guess = self._first_fit(self._expectation.values(self._name, slot, self._call))
         if guess is not None:
-            text = rendered(guess, self._style)
+            text = rendered(guess, self._style_for(guess))
             self._taken.add(text)
             self._emit("value", text, guess.source, guess.confidence)
         elif not self._skip:
@@ -294,7 +302,7 @@ class Continuation:
         begun, self._skip = self._skip, ""
         string, closers = _open_parts(begun)
         if string is not None:
-            guess = self._expectation.copy(_unescape(string), self._name, slot) if string else None
+            guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text) if string else None
             if guess is not None:
                 rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
                 self._emit("value", rest, guess.source, guess.confidence)

@@ -118,23 +118,29 @@ class Expectation:
             self._guesses[asked] = self._find(asked)
         yield from self._guesses[asked]
 
-    def copy(self, begun: str, name: str, slot: str) -> Guess | None:
-        """The rest of a string that the target has begun, copied from the conversation."""
+    def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
+        """The rest of a string that the target has begun, copied from the conversation or from the output so far."""
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
         found = self._lexical.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
-        return found or (copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None)
+        if found is not None or len(begun) < shortest:
+            return found
+        return copy_rest(begun, self.spec.conversation, shortest) or copy_rest(
+            begun, output[: max(len(output) - len(begun), 0)], shortest
+        )
 
-    def text(self, written: str) -> Guess | None:
-        """How text outside calls goes on, where it repeats the conversation or the tools' descriptions."""
+    def text(self, written: str, output: str) -> Guess | None:
+        """How text outside calls goes on, where it repeats itself, the conversation or the tools' descriptions."""
         if self._reference is None:
             parts = [self.spec.conversation]
             for function in self.spec.catalog.functions:
                 parts += [function.name, function.description]
                 parts += [f"{slot.name} {slot.description}" for slot in function.slots]
             self._reference = "\n".join(parts)[-MAX_REFERENCE:]
-        return copy_text(written, self._reference) if self._guessing else None
+        if not self._guessing:
+            return None
+        return copy_text(output, output[:-1]) or copy_text(written, self._reference)
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""

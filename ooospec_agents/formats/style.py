@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Literal
 
@@ -12,6 +12,8 @@ Gap = Literal["open", "colon", "comma", "close", "empty"]
 """Where whitespace may stand: after `{`, after `:`, after `,`, before `}`, and between the braces of `{}`."""
 
 COMMON_INDENTS = (4, 2)
+SHORT = 60
+"""Characters up to which a list inside an indented layout stands on one line, as most models write it."""
 MAX_GAP = 40
 """Longest whitespace learned, in characters: what is longer is no habit."""
 
@@ -47,6 +49,8 @@ class Style:
     profile: Profile = FLAT
     seen: dict[tuple[Gap, int], str] = field(default_factory=dict)
     ascii_only: bool = False
+    lists: bool | None = None
+    """Whether lists of an indented layout are indented too; None until one was seen."""
 
     def gap(self, gap: Gap, level: int) -> str:
         """The whitespace expected at a gap."""
@@ -93,9 +97,14 @@ class Style:
                 del self.seen[known]
         self.seen[gap, level] = text
 
+    def learn_value(self, raw: str) -> None:
+        """Remember how a value that was written lays out its lists."""
+        if raw.startswith("[") and raw[1:2] not in ("", "]"):
+            self.lists = raw[1].isspace()
+
     def copy(self) -> Style:
         """A style that can learn without changing this one."""
-        return Style(self.profile, dict(self.seen), self.ascii_only)
+        return replace(self, seen=dict(self.seen))
 
     def render(self, value: Any, level: int = 3) -> str:
         """A JSON value as text; containers inside it are laid out as objects at `level`.
@@ -106,7 +115,12 @@ class Style:
         if isinstance(value, Mapping):
             return self._container("{", "}", [(str(key), item) for key, item in value.items()], level)
         if isinstance(value, list | tuple):
-            return self._container("[", "]", [(None, item) for item in value], level)
+            items = [(None, item) for item in value]
+            if self._indent(level) is not None and self.lists is not True:
+                short = Style(ascii_only=self.ascii_only)._container("[", "]", items, level)
+                if self.lists is False or len(short) <= SHORT:
+                    return short
+            return self._container("[", "]", items, level)
         if isinstance(value, str):
             return quoted(value, self.ascii_only)
         try:

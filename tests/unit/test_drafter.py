@@ -297,6 +297,31 @@ def test_a_key_of_another_function_is_finished() -> None:
     assert Letters().decode(request.draft(500).tokens).startswith('ty": ')
 
 
+def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:
+    catalog = Catalog.from_tools([tool("mark", {"days": {"type": "array", "items": {"type": "string"}}}, ["days"])])
+    known = Hint.of_call("mark", {"days": ["mon", "tue"]}, 0.95)
+    for text in ('["mon", "tue"]', '[\n      "mon",\n      "tue"\n    ]'):
+        request = drafter(spec(catalog=catalog, wire_format="fenced"))
+        request.offer(known, 0.0)
+        head = '```json\n{\n  "name": "mark",\n  "arguments": {\n    "days": '
+        request.commit(Letters().encode(head + text[:2]))
+        assert Letters().decode(request.draft(500).tokens).startswith(text[2:])
+
+
+def test_a_target_that_repeats_itself_is_drafted_from_its_own_output() -> None:
+    request = drafter(spec(required=False, conversation="user: Count."))
+    request.commit(Letters().encode("First item: a red apple. First item: a r"))
+    assert Letters().decode(request.draft(500).tokens).startswith("ed apple. First item")
+
+
+def test_a_value_begun_as_an_earlier_one_of_the_output_is_finished_from_it() -> None:
+    request = drafter(spec(conversation="user: Do it."))
+    request.commit(
+        Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"place": "Zum Zoll", "note": "Zum')
+    )
+    assert Letters().decode(request.draft(500).tokens).startswith(' Zoll"')
+
+
 def test_text_that_repeats_a_result_is_copied_word_by_word() -> None:
     said = "user: Where is it?\ntool: ORD-5: shipped on 2026-11-27, parcel 0034\nuser: So?"
     request = drafter(spec(required=False, conversation=said))
