@@ -115,7 +115,7 @@ class Style:
         if isinstance(value, Mapping):
             return self._container("{", "}", [(str(key), item) for key, item in value.items()], level)
         if isinstance(value, list | tuple):
-            items = [(None, item) for item in value]
+            items: list[tuple[str | None, Any]] = [(None, item) for item in value]
             if self._indent(level) is not None and self.lists is not True:
                 short = Style(ascii_only=self.ascii_only)._container("[", "]", items, level)
                 if self.lists is False or len(short) <= SHORT:
