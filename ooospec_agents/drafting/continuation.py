@@ -9,16 +9,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from ooospec_agents.catalog import Slot
+from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.schema import opening_of
 from ooospec_agents.formats.style import Gap, Style, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
 FIXED = 0.985
 """Probability that the target keeps to its layout for one more piece of fixed text."""
-LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+NUMERIC = {"integer", "number"}
 MAX_TEXT = 400
 WORD = re.compile(r"\s*\S+")
 NEXT_WORD = 0.88
@@ -280,7 +283,7 @@ class Continuation:
         if slot not in self._written:
             self._written.append(slot)
         guess = self._first_fit(self._expectation.values(self._name, slot, self._call))
-        if guess is not None:
+        if guess is not None and (self._skip or self._joint * guess.confidence >= self._floor):
             text = rendered(guess, self._style_for(guess))
             self._taken.add(text)
             self._emit("value", text, guess.source, guess.confidence)
@@ -291,37 +294,64 @@ class Continuation:
         self._after(ARGUMENTS_LEVEL)
 
     def _open_value(self, slot: str) -> None:
-        function = self._expectation.spec.catalog.function(self._name)
-        known = function.slot(slot) if function else None
-        if known is not None and set(known.types) == {"string"}:
-            self._emit("value", '"', "schema", 0.97)
+        known = self._slot(slot)
+        beginning = opening_of(known, self._style) if known is not None else ""
+        if beginning[:1] in "[{" and beginning:
+            self._emit("value", beginning[0], "schema", 0.97)
+            self._go_on(beginning[0], slot)
+        elif beginning:
+            self._emit("value", beginning, "schema", 0.97)
+        elif self._pieces and not self._pieces[-1].text.strip() and not (known and set(known.types) & NUMERIC):
+            self._pieces.pop()  # most tokenizers join a space to the word that follows, but not to a number
         raise _Stop
 
-    def _graft(self, slot: str) -> None:
-        """Finish a value that nobody expected: its string from the conversation, its containers by closing them."""
-        begun, self._skip = self._skip, ""
-        string, closers = _open_parts(begun)
-        if string is not None:
-            guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text) if string else None
-            if guess is not None:
-                rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
-                self._emit("value", rest, guess.source, guess.confidence)
-                self._emit("value", '"', guess.source, 0.7)
-            elif string:
-                self._emit(
-                    "value",
-                    '"',
-                    "copy",
-                    UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1,
-                )
-            else:
+    def _slot(self, name: str) -> Slot | None:
+        function = self._expectation.spec.catalog.function(self._name)
+        return function.slot(name) if function else None
+
+    def _go_on(self, begun: str, slot: str) -> None:
+        """Write a list or an object on to its end."""
+        expectation = self._expectation
+        going_on = GoingOn(
+            self._slot(slot),
+            self._style,
+            expectation.spec.conversation,
+            expectation.nested,
+            lambda string: expectation.copy(_unescape(string), self._name, slot, self._cursor.text),
+        )
+        for part in going_on.parts(begun):
+            if not part.text:
                 raise _Stop
-        elif (not closers and not LITERAL.fullmatch(begun)) or begun[-1] in ",:[{ \n":
-            raise _Stop
-        elif not closers:
+            if part.opening and self._joint * part.confidence < self._floor:
+                self._emit("value", part.opening, "schema", 0.9)
+                raise _Stop
+            self._emit("value", part.text, part.source, part.confidence)
+
+    def _graft(self, slot: str) -> None:
+        """Finish a value that nobody expected: a string from the conversation, a list or object by its schema."""
+        begun, self._skip = self._skip, ""
+        if begun[:1] in ("[", "{"):
+            self._go_on(begun, slot)
+        elif begun.startswith('"'):
+            self._finish_string(begun[1:], slot)
+        elif LITERAL.fullmatch(begun):
             self._joint *= 0.6
-        if closers:
-            self._emit("value", closers, "copy", 0.5)
+        else:
+            raise _Stop
+
+    def _finish_string(self, string: str, slot: str) -> None:
+        if not string:
+            raise _Stop
+        guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text)
+        if guess is None:
+            sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
+            self._emit("value", '"', "copy", sure)
+            return
+        rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
+        self._emit("value", rest, guess.source, guess.confidence)
+        if rest.endswith(("-", ":", " ")):
+            raise _Stop
+        self._emit("value", '"', guess.source, 0.7)
 
     def _after(self, level: int) -> None:
         if level == CALL_LEVEL:
@@ -360,28 +390,6 @@ def _none_filled(plans: list[SlotPlan]) -> float:
     for plan in plans:
         out *= 1 - min(plan.filled, 0.9)
     return max(out, 0.1)
-
-
-def _open_parts(raw: str) -> tuple[str | None, str]:
-    """The text of the string in which `raw` ends (None outside strings), and the brackets that close its containers."""
-    closers: list[str] = []
-    start: int | None = None
-    escaped = False
-    for index, char in enumerate(raw):
-        if escaped:
-            escaped = False
-        elif start is not None:
-            escaped = char == "\\"
-            if char == '"':
-                start = None
-        elif char == '"':
-            start = index
-        elif char in "[{":
-            closers.append("]" if char == "[" else "}")
-        elif char in "]}" and closers:
-            closers.pop()
-    string = None if start is None else raw[start + 1 :]
-    return string, "".join(reversed(closers))
 
 
 def _unescape(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ooospec_agents.catalog import Function
+from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
@@ -117,6 +117,11 @@ class Expectation:
             yield from self._sure[asked]
             self._guesses[asked] = self._find(asked)
         yield from self._guesses[asked]
+
+    def nested(self, slot: Slot) -> list[Guess]:
+        """Values of a parameter inside a list or an object, likeliest first."""
+        found = self._lexical.guesses(slot) if self._guessing else []
+        return self._ranked(found + schema_guesses(slot), "value")
 
     def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
         """The rest of a string that the target has begun, copied from the conversation or from the output so far."""

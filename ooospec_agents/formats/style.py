@@ -11,6 +11,8 @@ from typing import Any, Literal
 Gap = Literal["open", "colon", "comma", "close", "empty"]
 """Where whitespace may stand: after `{`, after `:`, after `,`, before `}`, and between the braces of `{}`."""
 
+VALUE_LEVEL = 3
+"""Level of an object that is an argument's value."""
 COMMON_INDENTS = (4, 2)
 SHORT = 60
 """Characters up to which a list inside an indented layout stands on one line, as most models write it."""
@@ -106,7 +108,7 @@ class Style:
         """A style that can learn without changing this one."""
         return replace(self, seen=dict(self.seen))
 
-    def render(self, value: Any, level: int = 3) -> str:
+    def render(self, value: Any, level: int = VALUE_LEVEL) -> str:
         """A JSON value as text; containers inside it are laid out as objects at `level`.
 
         Raises:

@@ -294,7 +294,7 @@ def test_conversation_tells_earlier_calls() -> None:
 def test_a_key_of_another_function_is_finished() -> None:
     request = drafter(spec())
     request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"ci'))
-    assert Letters().decode(request.draft(500).tokens).startswith('ty": ')
+    assert Letters().decode(request.draft(500).tokens).startswith('ty":')
 
 
 def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:

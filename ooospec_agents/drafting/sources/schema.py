@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from os.path import commonprefix
 from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.formats.style import VALUE_LEVEL, Style
 
 EXAMPLE = re.compile(
     r"(?:e\.g\.?,?|for example,?|such as|example:|like)\s*[:,]?\s*(?:'([^']{1,60})'|\"([^\"]{1,60})\"|([\w.+-]+))",
@@ -29,6 +32,25 @@ def schema_guesses(slot: Slot) -> list[Guess]:
     else:
         out += [Guess(value, 0.15, "schema") for value in _examples(slot)]
     return out
+
+
+def opening_of(slot: Slot, style: Style) -> str:
+    """How a value of the slot begins, whatever it is; "" where its type does not tell."""
+    if slot.options:
+        return commonprefix([style.render(option) for option in slot.options])
+    return _opening(slot.schema, slot.types, style)
+
+
+def _opening(schema: Mapping[str, Any], types: Sequence[str], style: Style) -> str:
+    if list(types) == ["string"]:
+        return '"'
+    if list(types) == ["object"]:
+        return "{" + style.gap("open", VALUE_LEVEL) + '"'
+    if list(types) == ["array"] and not style.lists:
+        items = schema.get("items")
+        kind = items.get("type") if isinstance(items, Mapping) else None
+        return "[" + (_opening(items, [kind], style) if isinstance(items, Mapping) and isinstance(kind, str) else "")
+    return ""
 
 
 def _examples(slot: Slot) -> list[Any]:
