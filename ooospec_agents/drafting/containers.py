@@ -31,7 +31,7 @@ State = Literal["value", "key", "colon", "string", "name", "literal", "after"]
 
 @dataclass
 class Container:
-    """A list or an object that is still open. `item`: its last whole value. `gap`: whitespace before its first entry."""
+    """A list or an object still open. `item`: its last whole value. `gap`: whitespace before its first entry."""
 
     bracket: str
     keys: list[str] = field(default_factory=list)

@@ -124,7 +124,7 @@ def _last_word_start(text: str, piece: str) -> int:
 
 
 def _rest(following: str, long: bool, name: bool) -> str:
-    """The rest of the word, then further words: of a name those that look like one, else up to one that ends a phrase."""
+    """The rest of the word, then further words: of a name those like it, else all up to one that ends a phrase."""
     stop = STOP.search(following)
     clause = following[: stop.start()] if stop else following
     out = ""
