@@ -164,6 +164,7 @@ def main(
     ],
     tool_choice: str = "auto",
     limit: int | None = None,
+    shortest: Annotated[bool, typer.Option(help="Take the requests with the shortest prompts.")] = False,
     max_tokens: int = 256,
     stream: bool = False,
     cached: Annotated[bool, typer.Option(help="Warm each prompt's KV first, for all methods alike.")] = True,
@@ -179,7 +180,7 @@ def main(
 ) -> None:
     """Measure methods in pairs on one data set and write the ratios of total times."""
     methods = [method_named(name) for name in method]
-    items = load(data, limit)
+    items = load(data, limit, shortest=shortest)
     setup = Setup(model, dtype=dtype, cores=cores)
     raw = RawLog(
         out.with_suffix(".jsonl"),
