@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
