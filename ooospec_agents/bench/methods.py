@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ooospec_agents.bench.data import Item
-from ooospec_agents.bench.hints import calls_of, degraded_hint, gold_hint, hint_of
+from ooospec_agents.bench.hints import CERTAIN, calls_of, degraded_hint, gold_hint, hint_of
 from ooospec_agents.bench.requests import Answer
 
 Kind = Literal["stock", "ours", "suffix", "ngram"]
@@ -65,10 +65,10 @@ class BenchMethod:
         if self.hint == "gold":
             xargs["ooospec_hint"] = gold_hint(item).to_json()
         elif self.hint == "output" and plain:
-            known = hint_of(calls_of(plain)).model_copy(update={"output": plain.text})
+            known = hint_of(calls_of(plain), confidence=CERTAIN).model_copy(update={"output": plain.text})
             xargs["ooospec_hint"] = known.to_json()
         elif self.hint == "perfect" and plain:
-            xargs["ooospec_hint"] = hint_of(calls_of(plain)).to_json()
+            xargs["ooospec_hint"] = hint_of(calls_of(plain), confidence=CERTAIN).to_json()
         elif self.hint == "degraded" and plain:
             xargs["ooospec_hint"] = degraded_hint(calls_of(plain), item, self.right, seed).to_json()
         if self.replay and plain:

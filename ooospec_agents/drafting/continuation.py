@@ -19,7 +19,7 @@ from ooospec_agents.formats.style import Gap, Style, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
-FIXED = 0.985
+FIXED = 0.995
 """Probability that the target keeps to its layout for one more piece of fixed text."""
 NUMERIC = {"integer", "number"}
 MAX_TEXT = 400

@@ -209,12 +209,14 @@ class Drafter:
         text = "".join(piece.text for piece in pieces)
         tokens = self._encode(text) if text else []
         sources: list[str] = []
+        ends: list[int] = []
         bounds = iter(pieces)
         piece = next(bounds)
         end = len(piece.text)
         at = 0
         for token in tokens:
             while at >= end and (following := next(bounds, None)) is not None:
+                ends.append(len(sources))
                 piece = following
                 end += len(piece.text)
             sources.append(piece.source)
@@ -222,6 +224,8 @@ class Drafter:
         if pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids):
             tokens = [*tokens, self._stop_ids[0]]
             sources.append(pieces[-1].source)
+        ends += [len(tokens)] * (len(pieces) - len(ends))
+        limit = min(limit, self._budget.best_length(ends, [piece.confidence for piece in pieces]))
         return Draft(tokens[:limit], sources[:limit])
 
     def _encode(self, text: str) -> list[int]:

@@ -26,6 +26,8 @@ TOOLSPEC_COPY = 15
 """Characters that must agree before ToolSpec's n-gram search of five tokens finds a continuation."""
 
 
+TODAY = 1.5
+"""Guesses that a source's confidence counts for before its record in the request outweighs it."""
 SURE = 0.8
 """Confidence of a hint or an earlier call above which nothing else is looked for until the target disagrees."""
 MAX_REFERENCE = 24_000
@@ -61,6 +63,7 @@ class Expectation:
         self._lexical = LexicalValues(spec.conversation)
         self._guesses: dict[Asked, list[Guess]] = {}
         self._sure: dict[Asked, list[Guess]] = {}
+        self._record: dict[str, tuple[float, float]] = {}
         self._lexical_names: list[Guess] | None = None
         self._reference: str | None = None
 
@@ -114,9 +117,20 @@ class Expectation:
             if asked not in self._sure:
                 known = self._ranked(self._told(asked), "value" if asked[2] else "name")
                 self._sure[asked] = [guess for guess in known[:1] if guess.confidence >= SURE]
-            yield from self._sure[asked]
+            yield from self._today(self._sure[asked])
             self._guesses[asked] = self._find(asked)
-        yield from self._guesses[asked]
+        yield from self._today(self._guesses[asked])
+
+    def _today(self, guesses: list[Guess]) -> list[Guess]:
+        """Guesses with the confidence that their sources have earned in this very request, likeliest first."""
+        if not self._record:
+            return guesses
+        out = []
+        for guess in guesses:
+            right, expected = self._record.get(guess.source, (0.0, 0.0))
+            sure = min(guess.confidence * (TODAY + right) / (TODAY + expected), 0.995)
+            out.append(Guess(guess.value, sure, guess.source))
+        return sorted(out, key=lambda guess: -guess.confidence)
 
     def nested(self, slot: Slot) -> list[Guess]:
         """Values of a parameter inside a list or an object, likeliest first."""
@@ -166,6 +180,8 @@ class Expectation:
                 judged.add(guess.source)
                 right = (guess.value == name) if not slot else rendered(guess, style) == raw
                 self.memory.judge(guess.source, kind, guess.confidence, right)
+                before = self._record.get(guess.source, (0.0, 0.0))
+                self._record[guess.source] = (before[0] + right, before[1] + guess.confidence)
 
     def _told(self, asked: Asked) -> list[Guess]:
         """What the hint and earlier calls say of a name or a value."""

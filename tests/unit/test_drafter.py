@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Stores
@@ -16,6 +17,7 @@ from ooospec_agents.formats import FLAT, FORMATS, Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 STOP = 0
+FREE = Budget(0.0)
 
 
 class Letters:
@@ -93,7 +95,8 @@ def serve(drafter: Drafter, text: str, limit: int = 500, hints: dict[int, Hint] 
 
 
 def drafter(request: RequestSpec, stores: Stores | None = None) -> Drafter:
-    return Drafter(request, Letters(), stores if stores is not None else Stores(), stop_ids=[STOP])
+    # Tokens that are characters would be dear at the price of real ones: here they cost nothing.
+    return Drafter(request, Letters(), stores if stores is not None else Stores(), stop_ids=[STOP], budget=FREE)
 
 
 def hint(**arguments: Any) -> Hint:
@@ -168,7 +171,7 @@ def test_nothing_is_learned_across_tenants_methods_scopes_or_loras() -> None:
     assert serve(drafter(spec("toolspec", tenant="a"), stores), output()) < fresh
     for other in (spec("toolspec", tenant="b"), spec("toolspec", tenant="a", scope="s")):
         assert serve(drafter(other, stores), output()) == fresh
-    lora = Drafter(spec("toolspec", tenant="a"), Letters(), stores, lora="x", stop_ids=[STOP])
+    lora = Drafter(spec("toolspec", tenant="a"), Letters(), stores, lora="x", stop_ids=[STOP], budget=FREE)
     assert serve(lora, output()) == fresh
     lexical = drafter(spec("lexical", tenant="a"), stores)
     assert lexical.draft(500) == drafter(spec("lexical")).draft(500)
