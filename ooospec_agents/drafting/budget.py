@@ -43,9 +43,9 @@ class Budget:
     def best_length(self, ends: Sequence[int], joint: Sequence[float]) -> int:
         """How many tokens of a draft to propose now, that the whole takes the least time.
 
-        To stop before something uncertain costs one more step if it is right; to go on costs it and all tokens after it
-        if it is wrong, while a step that ends there shows its first token, and with it whether it is right, for nothing.
-        What was right is kept either way.
+        To stop before something uncertain costs one more step if it is right. To go on costs it and all tokens after
+        it if it is wrong, while a step that ends there shows its first token, and with it whether it is right, for
+        nothing. What was right is kept either way.
 
         Args:
             ends: Tokens up to the end of each piece of the draft, rising.
