@@ -70,6 +70,12 @@ def gold_hint(item: Item) -> Hint:
     return hint_of([(call["name"], call["arguments"]) for call in item.gold])
 
 
+def wrong_hint(calls: Sequence[Call], item: Item) -> Hint:
+    """A hint of which nothing is right: other functions, other values; for no call, some call."""
+    calls = calls or [(other_name("", item), {})]
+    return hint_of([(other_name(name, item), {key: wrong(value) for key, value in a.items()}) for name, a in calls])
+
+
 def degraded_hint(calls: Sequence[Call], item: Item, right: float, seed: str) -> Hint:
     """A hint whose slots are right with probability `right`, its names with 1 - (1 - right) / 9.
 

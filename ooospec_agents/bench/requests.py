@@ -86,6 +86,8 @@ def chat_body(
     }
     if item.tools:
         body |= {"tools": item.tools, "tool_choice": tool_choice}
+    if stream:
+        body["stream_options"] = {"include_usage": True}  # vLLM streams a drafter's metrics only with the usage
     return body | ({"cache_salt": cache_salt} if cache_salt else {})
 
 
