@@ -6,17 +6,18 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES, Hint, HintError
+from ooospec_agents.testing import responses
 from ooospec_agents.testing.deltas import call_id, deltas
 from ooospec_agents.testing.loopback import DONE, Answer, Break, LoopbackServer, error, models
 from ooospec_agents.testing.script import Received, Reply
 
 Script = Reply | Sequence[Reply] | Callable[[dict[str, Any]], Reply]
-"""One reply for all, replies in order (the last repeats), or a function of the request body."""
+"""One reply for all, replies in order (the last repeats), or a function of the request body, in its chat form."""
 
 DEFAULT_REPLY = Reply(content="ok")
 
@@ -84,6 +85,8 @@ class ScriptedTarget(LoopbackServer):
                 return models((self._model or "scripted",))
             case "POST", "/v1/chat/completions":
                 return self._chat(request.body)
+            case "POST", "/v1/responses":
+                return self._respond_in_items(request.body)
         return error(404, "Not Found")
 
     def _plugin_route(self, request: Received, route: str) -> Answer:
@@ -124,15 +127,7 @@ class ScriptedTarget(LoopbackServer):
         problem = self._refusal(body)
         if problem is not None:
             return problem
-        number = next(self._numbers)
-        reply = self._reply(number, body)
-        request_id = str(xargs(body).get("ooospec_id") or f"scripted{number}")
-        if reply.wait_for_hint_s:
-            with self._changed:
-                self._changed.wait_for(lambda: request_id in self.hints, reply.wait_for_hint_s)
-        time.sleep(reply.delay_s)
-        if reply.break_after == 0:
-            raise Break
+        number, request_id, reply = self._begin(body, body)
         if reply.status != 200:
             return error(reply.status, reply.error)
         head = {"id": f"chatcmpl-{number}", "created": 1, "model": body.get("model")}
@@ -143,6 +138,39 @@ class ScriptedTarget(LoopbackServer):
         answer = {**head, "object": "chat.completion", "usage": _usage(reply)}
         answer["choices"] = [_choice(reply, index) for index in range(body.get("n") or 1)]
         return Answer(json={**answer, **self._report(request_id, reply, body)})
+
+    def _respond_in_items(self, body: Any) -> Answer:
+        """The Responses API; its streams carry no report, as the plugin's do not."""
+        problem = self._refusal(responses.as_chat(body) if isinstance(body, dict) else body)
+        if problem is not None:
+            return problem
+        number, request_id, reply = self._begin(body, responses.as_chat(body))
+        if reply.status != 200:
+            return error(reply.status, reply.error)
+        report = self._report(request_id, reply, body)
+        if body.get("stream"):
+            return Answer(events=self._paced(responses.events(number, reply, body), reply))
+        return Answer(json={**responses.response(number, reply, body), **report})
+
+    def _begin(self, body: dict[str, Any], chat: dict[str, Any]) -> tuple[int, str, Reply]:
+        """The request's number, its id and its reply, after the waits that the reply asks for."""
+        number = next(self._numbers)
+        reply = self._reply(number, chat)
+        request_id = str(xargs(body).get("ooospec_id") or f"scripted{number}")
+        if reply.wait_for_hint_s:
+            with self._changed:
+                self._changed.wait_for(lambda: request_id in self.hints, reply.wait_for_hint_s)
+        time.sleep(reply.delay_s)
+        if reply.break_after == 0:
+            raise Break
+        return number, request_id, reply
+
+    def _paced(self, items: Iterable[Any], reply: Reply) -> Iterator[Any]:
+        for sent, item in enumerate(items):
+            time.sleep(reply.chunk_delay_s)
+            if sent == reply.break_after:
+                raise Break
+            yield item
 
     def _refusal(self, body: Any) -> Answer | None:
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
@@ -168,10 +196,7 @@ class ScriptedTarget(LoopbackServer):
         self, head: Mapping[str, Any], reply: Reply, body: dict[str, Any], request_id: str
     ) -> Iterator[dict[str, Any] | str]:
         head = {**head, "object": "chat.completion.chunk"}
-        for sent, delta in enumerate((*deltas(reply), None)):
-            time.sleep(reply.chunk_delay_s)
-            if sent == reply.break_after:
-                raise Break
+        for delta in self._paced((*deltas(reply), None), reply):
             reason = reply.reason() if delta is None else None
             yield {**head, "choices": [{"index": 0, "delta": delta or {}, "finish_reason": reason}]}
         if (body.get("stream_options") or {}).get("include_usage"):
