@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.hint import MAX_HINT_BYTES, Hint, HintError
+from ooospec_agents.hint import MAX_HINT_BYTES, REPORT_HEADER, Hint, HintError
 from ooospec_agents.testing import responses
 from ooospec_agents.testing.deltas import call_id, deltas
 from ooospec_agents.testing.loopback import DONE, Answer, Break, LoopbackServer, error, models
@@ -78,15 +78,16 @@ class ScriptedTarget(LoopbackServer):
             return error(401, "Unauthorized")
         if self._plugin and request.path.startswith("/v1/ooospec/"):
             return self._plugin_route(request, request.path.removeprefix("/v1/ooospec/"))
+        asked = REPORT_HEADER in request.headers
         match request.method, request.path:
             case "GET", "/health":
                 return Answer(text="")
             case "GET", "/v1/models":
                 return models((self._model or "scripted",))
             case "POST", "/v1/chat/completions":
-                return self._chat(request.body)
+                return self._chat(request.body, asked)
             case "POST", "/v1/responses":
-                return self._respond_in_items(request.body)
+                return self._respond_in_items(request.body, asked)
         return error(404, "Not Found")
 
     def _plugin_route(self, request: Received, route: str) -> Answer:
@@ -123,7 +124,7 @@ class ScriptedTarget(LoopbackServer):
                 self._changed.notify_all()
         return Answer(status=202, text="")
 
-    def _chat(self, body: Any) -> Answer:
+    def _chat(self, body: Any, asked: bool) -> Answer:
         problem = self._refusal(body)
         if problem is not None:
             return problem
@@ -132,14 +133,14 @@ class ScriptedTarget(LoopbackServer):
             return error(reply.status, reply.error)
         head = {"id": f"chatcmpl-{number}", "created": 1, "model": body.get("model")}
         if body.get("stream"):
-            return Answer(events=self._events(head, reply, body, request_id))
+            return Answer(events=self._events(head, reply, body, request_id, asked))
         if reply.body is not None:
             return Answer(text=reply.body)
         answer = {**head, "object": "chat.completion", "usage": _usage(reply)}
         answer["choices"] = [_choice(reply, index) for index in range(body.get("n") or 1)]
-        return Answer(json={**answer, **self._report(request_id, reply, body)})
+        return Answer(json={**answer, **self._report(request_id, reply, body, asked)})
 
-    def _respond_in_items(self, body: Any) -> Answer:
+    def _respond_in_items(self, body: Any, asked: bool) -> Answer:
         """The Responses API; its streams carry no report, as the plugin's do not."""
         problem = self._refusal(responses.as_chat(body) if isinstance(body, dict) else body)
         if problem is not None:
@@ -147,7 +148,7 @@ class ScriptedTarget(LoopbackServer):
         number, request_id, reply = self._begin(body, responses.as_chat(body))
         if reply.status != 200:
             return error(reply.status, reply.error)
-        report = self._report(request_id, reply, body)
+        report = self._report(request_id, reply, body, asked)
         if body.get("stream"):
             return Answer(events=self._paced(responses.events(number, reply, body), reply))
         return Answer(json={**responses.response(number, reply, body), **report})
@@ -193,7 +194,7 @@ class ScriptedTarget(LoopbackServer):
         return self._script[min(number, len(self._script) - 1)]
 
     def _events(
-        self, head: Mapping[str, Any], reply: Reply, body: dict[str, Any], request_id: str
+        self, head: Mapping[str, Any], reply: Reply, body: dict[str, Any], request_id: str, asked: bool
     ) -> Iterator[dict[str, Any] | str]:
         head = {**head, "object": "chat.completion.chunk"}
         for delta in self._paced((*deltas(reply), None), reply):
@@ -201,18 +202,18 @@ class ScriptedTarget(LoopbackServer):
             yield {**head, "choices": [{"index": 0, "delta": delta or {}, "finish_reason": reason}]}
         if (body.get("stream_options") or {}).get("include_usage"):
             yield {**head, "choices": [], "usage": _usage(reply)}
-        report = self._report(request_id, reply, body)
+        report = self._report(request_id, reply, body, asked)
         if report:
             yield {**head, "choices": [], **report}
         yield DONE
 
-    def _report(self, request_id: str, reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, request_id: str, reply: Reply, body: dict[str, Any], asked: bool) -> dict[str, Any]:
         with self._changed:
             hints = self.hints.pop(request_id, [])
             self._finished[request_id] = None
             while len(self._finished) > MAX_WAITING_HINTS:
                 self._finished.popitem(last=False)
-        if not self._plugin or not xargs(body).get("ooospec_report"):
+        if not self._plugin or not ((asked and body.get("tools")) or xargs(body).get("ooospec_report")):
             return {}
         method = xargs(body).get("ooospec", "ooospec" if body.get("tools") else "off")
         report = scripted_report(request_id, reply, hints, str(method))

@@ -122,7 +122,8 @@ class AcceleratedChatOpenAI(ChatOpenAI):
         return accelerate(ChatOpenAI(*args, **kwargs))
 
 
-@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # LangChain's own, in streams of parsed objects
+# LangChain's own, with its default `method="json_schema"`.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings", "ignore:Received a Pydantic BaseModel V1")
 class TestIntegrationAccelerated(TestIntegration):
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
