@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from ooospec_agents.doctor.findings import Finding
+from ooospec_agents.doctor.findings import Finding, Level
 from ooospec_agents.process import LaunchError
 from ooospec_agents.sidecar.backend import SidecarError
 from ooospec_agents.sidecar.client import CompletionsClient
@@ -32,7 +32,7 @@ def look_at_sidecar(
     except ValueError as problem:
         return [Finding("sidecar", "problem", str(problem), "ooospec doctor --sidecar http://HOST:PORT")]
     except SidecarError as problem:
-        level = "problem" if ours or problem.kind != "down" else "warning"
+        level: Level = "problem" if ours or problem.kind != "down" else "warning"
         return [Finding("sidecar", level, str(problem), _mend(problem))]
     found = [Finding("sidecar", "ok", f"{url!r} completes prompts with probabilities")]
     if not trained:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES, REPORT_HEADER, Hint, HintError
+from ooospec_agents.sidecar.worker import from_url
 from ooospec_agents.testing import responses
 from ooospec_agents.testing.deltas import call_id, deltas
 from ooospec_agents.testing.loopback import DONE, Answer, Break, LoopbackServer, error, models
@@ -36,10 +38,11 @@ class ScriptedTarget(LoopbackServer):
         api_key: The key it asks for, or None for any.
         model: The only model it serves, or None for any.
         status_delay_s: Wait before the status route answers, in seconds.
+        sidecar: Address of a sidecar that it asks itself for each request's hint, as the plugin does in server mode.
 
     Attributes:
         hints: Hints accepted, by request id, in order. A hint for a finished request is dropped.
-        reports: The reports sent, in order.
+        reports: The reports made, in order; sent are those that were asked for.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class ScriptedTarget(LoopbackServer):
         api_key: str | None = None,
         model: str | None = None,
         status_delay_s: float = 0.0,
+        sidecar: str | None = None,
     ) -> None:
         super().__init__()
         self.hints: OrderedDict[str, list[Hint]] = OrderedDict()
@@ -63,6 +67,7 @@ class ScriptedTarget(LoopbackServer):
         self._api_key = api_key
         self._model = model
         self._status_delay_s = status_delay_s
+        self._sidecar = sidecar
         self._numbers = itertools.count()
         self._finished: OrderedDict[str, None] = OrderedDict()
         self._changed = threading.Condition()
@@ -107,7 +112,7 @@ class ScriptedTarget(LoopbackServer):
     def _status(self) -> dict[str, Any]:
         reason = "" if self._drafting else "scripted: drafting is off"
         status = {"version": "0", "vllm": "scripted", "drafting": self._drafting, "reason": reason}
-        return {**status, "wire_format": "hermes", "sidecar": None}
+        return {**status, "wire_format": "hermes", "sidecar": self._sidecar}
 
     def _take_hint(self, request_id: str, request: Received) -> Answer:
         if int(request.headers.get("content-length", 0)) > MAX_HINT_BYTES:
@@ -158,6 +163,8 @@ class ScriptedTarget(LoopbackServer):
         number = next(self._numbers)
         reply = self._reply(number, chat)
         request_id = str(xargs(body).get("ooospec_id") or f"scripted{number}")
+        if self._sidecar is not None and chat.get("tools"):
+            self._ask_sidecar(self._sidecar, request_id, chat)
         if reply.wait_for_hint_s:
             with self._changed:
                 self._changed.wait_for(lambda: request_id in self.hints, reply.wait_for_hint_s)
@@ -165,6 +172,18 @@ class ScriptedTarget(LoopbackServer):
         if reply.break_after == 0:
             raise Break
         return number, request_id, reply
+
+    def _ask_sidecar(self, url: str, request_id: str, chat: dict[str, Any]) -> None:
+        async def predict() -> Hint | None:
+            worker = from_url(url)
+            try:
+                return await worker.predict(Catalog.from_tools(chat["tools"]), chat["messages"])
+            finally:
+                await worker.aclose()
+
+        if hint := asyncio.run(predict()):
+            with self._changed:
+                self.hints.setdefault(request_id, []).append(hint)
 
     def _paced(self, items: Iterable[Any], reply: Reply) -> Iterator[Any]:
         for sent, item in enumerate(items):
@@ -213,12 +232,13 @@ class ScriptedTarget(LoopbackServer):
             self._finished[request_id] = None
             while len(self._finished) > MAX_WAITING_HINTS:
                 self._finished.popitem(last=False)
-        if not self._plugin or not ((asked and body.get("tools")) or xargs(body).get("ooospec_report")):
+        wanted = (asked and body.get("tools")) or xargs(body).get("ooospec_report")
+        if not self._plugin or not (wanted or hints):
             return {}
         method = xargs(body).get("ooospec", "ooospec" if body.get("tools") else "off")
         report = scripted_report(request_id, reply, hints, str(method))
         self.reports.append(report)
-        return {"ooospec": report}
+        return {"ooospec": report} if wanted else {}
 
 
 def xargs(body: Mapping[str, Any]) -> dict[str, Any]:
