@@ -268,6 +268,23 @@ def test_versions_of_content(scripted_target: TargetMaker, version: str) -> None
     assert [block["type"] for block in whole.content_blocks] == ["reasoning", "text", "tool_call"]
 
 
+def test_sampling_options_reach_the_target_as_they_are(scripted_target: TargetMaker) -> None:
+    target = scripted_target(Reply(content="hi"), plugin=False)
+    options = {"seed": 3, "logprobs": True, "top_logprobs": 2, "stop": ["}"], "temperature": 0.3, "top_p": 0.9, "n": 2}
+    for model in (stock(target, **options), chat(target, **options)):
+        model.bind_tools([look]).invoke("Go")
+    theirs, ours = target.chats
+    assert ours == theirs
+    assert {name: ours[name] for name in options} == options
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_refused_attempt_is_tried_again(scripted_target: TargetMaker, status: int) -> None:
+    target = scripted_target([Reply(status=status), Reply(content="hi")])
+    assert chat(target, max_retries=1).bind_tools([look]).invoke("Go").content == "hi"
+    assert len(target.chats) == 2
+
+
 class TestCopies:
     def test_shallow_ones_work(self, scripted_target: TargetMaker) -> None:
         model = chat(scripted_target(Reply(content="hi")))
