@@ -107,6 +107,31 @@ def weights(
 
 
 @app.command()
+def doctor(
+    target: Annotated[str | None, typer.Option(help="URL of a target; by default one on this machine.")] = None,
+    api_key: Annotated[str, typer.Option(envvar="OPENAI_API_KEY", help="The target's key.")] = "",
+    sidecar: Annotated[str | None, typer.Option(help="URL of a sidecar; by default the target's own.")] = None,
+    sidecar_model: Annotated[str | None, typer.Option(help="The sidecar's model or adapter.")] = None,
+    sidecar_api_key: Annotated[
+        str | None, typer.Option(envvar="OOOSPEC_SIDECAR_API_KEY", help="The sidecar's key.")
+    ] = None,
+    adapter: Annotated[Path | None, typer.Option(help="Folder of a LoRA adapter.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Look at everything that speculation needs, and say what mends what is wrong."""
+    from ooospec_agents.doctor import Servers, examine, exit_code, to_json, to_text
+
+    found = []
+    for finding in examine(Servers(target, api_key, sidecar, sidecar_model, sidecar_api_key, adapter)):
+        found.append(finding)
+        if not as_json:
+            typer.echo(to_text(finding))
+    if as_json:
+        typer.echo(to_json(found))
+    raise typer.Exit(exit_code(found))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)

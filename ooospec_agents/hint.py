@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticSerializationError
 
 MAX_HINT_BYTES = 64 * 1024
 """Largest JSON text of a hint that is read, in bytes."""
@@ -77,8 +79,12 @@ class Hint(BaseModel):
         return tuple(value) if isinstance(value, list) else value
 
     def to_json(self) -> str:
-        """The hint as compact JSON text; `Hint.parse` reads it back."""
-        return self.model_dump_json(exclude_defaults=True)
+        """The hint as compact JSON text; `Hint.parse` reads it back. Half a character in a value becomes "?"."""
+        try:
+            return self.model_dump_json(exclude_defaults=True)
+        except PydanticSerializationError:
+            data = json.dumps(self.model_dump(exclude_defaults=True), ensure_ascii=False, separators=(",", ":"))
+            return data.encode("utf-8", "replace").decode()
 
     @classmethod
     def parse(cls, text: str | bytes) -> Hint:
