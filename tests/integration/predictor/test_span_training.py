@@ -53,7 +53,7 @@ def test_a_stopped_run_ends_where_an_unbroken_one_does(bert: Path, data: Path, t
     def stopping(*arguments: object, **named: object) -> float:
         nonlocal steps
         steps += 1
-        if steps == 2:
+        if steps == 1:
             signal.raise_signal(signal.SIGTERM)
         return step(*arguments, **named)  # type: ignore[arg-type]
 
