@@ -66,8 +66,8 @@ def test_a_stopped_run_ends_where_an_unbroken_one_does(bert: Path, data: Path, t
     run(bert, data, tmp_path / "broken", short)
     broken = load(tmp_path / "broken").state_dict()
     # Texts read beside others round differently, and weights are kept in eight bits.
-    assert max((whole[name] - broken[name]).abs().max() for name in whole) < 0.004
-    assert max((whole[name] - halfway[name]).abs().max() for name in whole) > 0.01
+    assert max((whole[name] - broken[name]).abs().max() for name in whole) < 0.003
+    assert max((whole[name] - halfway[name]).abs().max() for name in whole) > 0.006
 
 
 def test_a_stopped_run_does_not_go_on_with_other_settings(bert: Path, data: Path, tmp_path: Path) -> None:
