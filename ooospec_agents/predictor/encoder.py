@@ -67,6 +67,7 @@ class Encoder(nn.Module):
     def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
         super().__init__()
         self.shape, self.dropout = shape, dropout
+        self._kept: list[tuple[Tensor, Tensor]] | None = None
         self.words = nn.Embedding(shape.vocabulary, shape.width)
         self.places = nn.Embedding(shape.positions, shape.width)
         self.norm = nn.LayerNorm(shape.width, eps=1e-12)
@@ -110,8 +111,15 @@ class Encoder(nn.Module):
 
     def remember(self, memory: Tensor) -> list[Tensor]:
         """The keys and values of texts' memory [..., width] in each upper layer: [..., 2 * width]."""
+        return [functional.linear(memory, weight, bias) for weight, bias in self._kept or self._projections()]
+
+    def keep_projections(self) -> None:
+        """Keep what `remember` needs of the upper layers, whose matrices may be replaced then."""
+        self._kept = self._projections()
+
+    def _projections(self) -> list[tuple[Tensor, Tensor]]:
         width = self.shape.width
-        return [functional.linear(memory, one.qkv.weight[width:], one.qkv.bias[width:]) for one in self.upper]
+        return [(one.qkv.weight[width:], one.qkv.bias[width:]) for one in self.upper]
 
     def queries(self, memories: Sequence[Tensor]) -> Tensor:
         """The first state of each text's queries, [texts * QUERIES, width]."""

@@ -19,6 +19,7 @@ from ooospec_agents.predictor import model
 from ooospec_agents.predictor.decode import Scores, best_value
 from ooospec_agents.predictor.encoder import Encoder, Heard, Memory, ask, hear, memorise
 from ooospec_agents.predictor.pieces import Piece, Pieces
+from ooospec_agents.predictor.quick import quicken
 
 MAX_CATALOGS = 64
 """Catalogs whose texts are kept."""
@@ -54,9 +55,17 @@ class SpanPredictor:
         self._prepared: OrderedDict[str, list[Prepared]] = OrderedDict()
 
     @classmethod
-    def from_folder(cls, folder: Path) -> SpanPredictor:
-        """The predictor that `ooospec train --predictor span` wrote."""
-        return cls(model.load(folder), Pieces(folder), model.load_calibration(folder))
+    def from_folder(cls, folder: Path, *, quick: bool = True) -> SpanPredictor:
+        """The predictor that `ooospec train --predictor span` wrote.
+
+        Args:
+            folder: Its folder.
+            quick: Compute in eight bits where this torch can.
+        """
+        encoder = model.load(folder)
+        if quick:
+            quicken(encoder)
+        return cls(encoder, Pieces(folder), model.load_calibration(folder))
 
     @torch.inference_mode()
     def prepare(self, catalog: Catalog) -> None:

@@ -84,7 +84,9 @@ def plan_target(
     speculation = {"method": "custom_class", "model": PROPOSER, "num_speculative_tokens": tokens}
     plan = plan_stock(model, host=host, port=port, extra_args=extra_args, speculative_config=speculation)
     sockets = f"{tempfile.gettempdir()}/{SOCKET_DIR_PREFIX}{os.getuid()}-{secrets.token_hex(4)}"
-    env = {**plan.env, "VLLM_PLUGINS": ",".join(_plugins()), "OOOSPEC_SOCKET_DIR": sockets, PREDICTOR: predictor}
+    env = {**plan.env, "VLLM_PLUGINS": ",".join(_plugins()), "OOOSPEC_SOCKET_DIR": sockets}
+    if predictor != LEXICAL or PREDICTOR in os.environ:
+        env[PREDICTOR] = predictor
     if sidecar:
         env[SIDECAR_URL] = sidecar
         env |= {SIDECAR_MODEL: sidecar_model} if sidecar_model else {}
