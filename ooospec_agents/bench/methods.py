@@ -12,7 +12,7 @@ from ooospec_agents.bench.requests import Answer
 Kind = Literal["stock", "ours", "suffix", "ngram"]
 """Which server answers: stock vLLM, ours, or stock vLLM with one of its own drafters."""
 
-HintSource = Literal["", "sidecar", "gold", "perfect", "degraded"]
+HintSource = Literal["", "span", "sidecar", "gold", "perfect", "degraded"]
 
 
 class UnknownMethod(ValueError):
@@ -81,6 +81,7 @@ _METHODS = {
         BenchMethod("off", "ours", "off"),
         BenchMethod("toolspec", "ours", "toolspec"),
         BenchMethod("lexical", "ours", "lexical"),
+        BenchMethod("span", "ours", "ooospec", "span"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
         BenchMethod("gold", "ours", "ooospec", "gold"),
         BenchMethod("perfect", "ours", "ooospec", "perfect"),

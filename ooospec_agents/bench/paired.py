@@ -29,6 +29,8 @@ from ooospec_agents.bench.rawlog import RawLog
 from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
 from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
 from ooospec_agents.bench.summary import save, summarize
+from ooospec_agents.predictor.folder import find
+from ooospec_agents.vllm_plugin.launch import LEXICAL
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,9 @@ def main(
     ] = "SmolLM2-135M-Instruct",
     sidecar_adapter: str | None = None,
     sidecar_cores: str = "",
+    predictor: Annotated[
+        str, typer.Option(help="The server's own predictor: lexical, span or a folder; method span needs one.")
+    ] = LEXICAL,
     growing: Annotated[bool, typer.Option(help="Keep a method's stores from request to request.")] = False,
     logs: Path = Path("out/logs"),
 ) -> None:
@@ -191,9 +196,11 @@ def main(
             "cores": cores,
             "growing": growing,
             "sidecar": [sidecar_model, sidecar_adapter, sidecar_cores],
+            "predictor": predictor,
         },
     )
     plan = Plan(methods, tool_choice, max_tokens, stream, cached, growing)
+    folder = _predictor(predictor, methods)
     kinds: set[Kind] = {m.server for m in methods}
     with ExitStack() as stack:
         servers: dict[Kind, Server] = {}
@@ -204,7 +211,7 @@ def main(
             if any(m.hint == "sidecar" for m in methods):
                 helper = stack.enter_context(sidecar(sidecar_model, logs, sidecar_adapter, sidecar_cores))
             replay = any(m.replay for m in methods)
-            servers["ours"] = stack.enter_context(ours(setup, logs, helper, allow_replay=replay))
+            servers["ours"] = stack.enter_context(ours(setup, logs, helper, predictor=folder, allow_replay=replay))
         if "suffix" in kinds:
             servers["suffix"] = stack.enter_context(stock(setup, logs, "suffix", SUFFIX_COLD))
         if "ngram" in kinds:
@@ -218,8 +225,21 @@ def main(
         "cached": cached,
         "cores": cores,
         "growing": growing,
+        "predictor": predictor,
     }
     save(out, "paired", facts | {"rows": summarize(raw.rows)})
+
+
+def _predictor(chosen: str, methods: Sequence[BenchMethod]) -> str:
+    """The predictor's folder, or "lexical"."""
+    hints = {method.hint for method in methods}
+    if {"span", "sidecar"} <= hints:
+        msg = "method 'span' would have the sidecar's hints too: measure it in a run without method 'ooospec'"
+        raise typer.BadParameter(msg)
+    if "span" in hints and chosen == LEXICAL:
+        msg = "method 'span' needs `--predictor span` or a predictor's folder"
+        raise typer.BadParameter(msg)
+    return chosen if chosen == LEXICAL else str(find(None if chosen == "span" else Path(chosen)))
 
 
 if __name__ == "__main__":

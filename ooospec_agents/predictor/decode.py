@@ -70,9 +70,7 @@ def _spans(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list
     return list(_read(scores, slot, conversation, text, range(len(scores.start))))
 
 
-def _read(
-    scores: Scores, slot: Slot, conversation: Piece, text: Piece, where: range
-) -> Iterator[tuple[Any, float]]:
+def _read(scores: Scores, slot: Slot, conversation: Piece, text: Piece, where: range) -> Iterator[tuple[Any, float]]:
     """The likeliest spans that can be read as the slot's type, with their probabilities."""
     cut, best = len(conversation.ids), 0.0
     for start in sorted(where, key=lambda index: -scores.start[index])[:TOP]:

@@ -143,8 +143,7 @@ class SpanPredictor:
         shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation_text(messages))}
         names = [one.function.name for one in functions]
         return [
-            (name, logit, math.log(max(shared.get(name, 0.0), 1e-4)))
-            for name, logit in zip(names, logits, strict=True)
+            (name, logit, math.log(max(shared.get(name, 0.0), 1e-4))) for name, logit in zip(names, logits, strict=True)
         ]
 
     def _slot_hints(
@@ -202,5 +201,3 @@ class SpanPredictor:
             memories = memorise(self._encoder, [text.ids for text in texts]) if texts else []
             prepared.slots = list(zip(slots, texts, memories, strict=True))
         return prepared.slots
-
-

@@ -20,9 +20,12 @@ from ooospec_agents.drafting.sources.dates import (
 from ooospec_agents.drafting.sources.spans import NUMBER_WORDS
 from ooospec_agents.predictor.texts import about
 
-_NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?|[-+]?\.\d+")
-_NUMBER_START = re.compile(r"[$€£#]?\s*([-+]?\d+(?:,\d{3})*(?:\.\d+)?)(?:\s*(%|k\b|million\b|thousand\b|billion\b))?", re.I)
+_NUMBER_START = re.compile(
+    r"[$€£#]?\s*([-+]?\d+(?:,\d{3})*(?:\.\d+)?)(?:\s*(%|k\b|million\b|thousand\b|billion\b))?", re.I
+)
 _SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+MAX_APART = 40
+"""Characters between the starts of a day and of its time, at most."""
 _EDGE = " \t\n,;:!?"
 _PAIRS = {'"': '"', "'": "'", "`": "`", "“": "”", "(": ")"}
 _SPELLED = {"zero": 0, "once": 1, "twice": 2, "dozen": 12, **NUMBER_WORDS}
@@ -30,7 +33,9 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SPELLED |= {word: 10 * number for number, word in enumerate(_TENS, 2)}
 _SPELLED |= {"hundred": 100, "thousand": 1000, "fifteen": 15}
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
-_FORM = re.compile(r"yyyy|mm[-/]dd|dd[-/]mm|iso")
+_FORM = re.compile(r"yyyy|mm[-/]dd|dd[-/]mm|iso|\d{4}-\d\d-\d\d|\d\d/\d\d/\d{4}|format.{0,12}date")
+_MOMENT = re.compile(r"hh:mm|\d\d:\d\d:\d\d|date-time|datetime")
+_CLOCK = re.compile(r"\b(\d{1,2}):(\d{2})\b")
 
 
 def read(text: str, slot: Slot) -> Any:
@@ -92,9 +97,14 @@ def _candidates(value: Any, text: str) -> Iterator[tuple[int, int]]:
                 if _whole(text, match.start(), match.end()):
                     yield match.span()
         if re.search(r"\d", value):
-            for pattern in (MONTH_FIRST, DAY_FIRST, ISO, CLOCK):
-                for match in pattern.finditer(text):
-                    yield match.span()
+            days = [match.span() for pattern in (MONTH_FIRST, DAY_FIRST, ISO) for match in pattern.finditer(text)]
+            times = [match.span() for pattern in (CLOCK, _CLOCK) for match in pattern.finditer(text)]
+            yield from (*days, *times)
+            # A day and a time that stand together are one value.
+            for day in days:
+                for time in times:
+                    if abs(day[0] - time[0]) < MAX_APART:
+                        yield min(day[0], time[0]), max(day[1], time[1])
         return
     if isinstance(value, bool):
         for match in re.finditer(r"\b(?:true|false)\b", text, re.IGNORECASE):
@@ -161,14 +171,18 @@ def _number(text: str, real: bool) -> int | float | None:
 def _moment(text: str, slot: Slot) -> str:
     """The text, or a day or a time in the form that the slot asks for."""
     wanted = about(slot)
-    if ("date" in wanted or "day" in wanted) and (_FORM.search(wanted) or "date" in str(slot.schema.get("format"))):
+    exact = bool(_MOMENT.search(wanted))
+    times = find_times(text) or [f"{int(hour):02d}:{minute}" for hour, minute in _CLOCK.findall(text)]
+    if _FORM.search(wanted):
         days = find_days(text)
         if len(days) == 1:
-            return written(days[0], wanted)[0]
-    if "hh:mm" in wanted or "24" in wanted:
-        times = find_times(text)
-        if len(times) == 1:
-            return times[0]
+            day = written(days[0], wanted)[0]
+            if not exact:
+                return day
+            middle = "T" if re.search(r"dd'?t'?hh|\dt\d\d:", wanted) else " "
+            return f"{day}{middle}{times[0] if times else '00:00'}:00"
+    if exact and len(times) == 1 and not _FORM.search(wanted):
+        return times[0]
     return text
 
 

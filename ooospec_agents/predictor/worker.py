@@ -69,7 +69,6 @@ class PredictorWorker:
         Returns:
             A future to `cancel()` once the hint is of no use; None where too many requests wait.
         """
-
         try:
             loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:

@@ -169,7 +169,7 @@ class Accelerator:
             self._channel.hint(internal_id(tenant, client_id), hint)
 
     def prepare(self, tools: Sequence[Any]) -> Catalog:
-        """Read tools ahead of the request that will bind them, and have the sidecar and the predictor do their parts."""
+        """Read tools ahead of the request that will bind them, and have the predictors do their parts."""
         catalog = self._catalog(tools)
         if self._predictor is not None:
             self._predictor.prepare(catalog)

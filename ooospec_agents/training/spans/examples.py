@@ -36,7 +36,9 @@ class SpanExample:
         return len(self.conversation) + sum(map(len, self.texts))
 
 
-def build(request: Request, pieces: Pieces, rng: random.Random, settings: SpanSettings, habits: bool) -> SpanExample | None:
+def build(
+    request: Request, pieces: Pieces, rng: random.Random, settings: SpanSettings, habits: bool
+) -> SpanExample | None:
     """The example of a request, by its first call; None where there is nothing to learn.
 
     Args:

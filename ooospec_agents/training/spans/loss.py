@@ -39,8 +39,7 @@ class Reader:
         states = self._encoder.read([*talks, *new])
         self._kept |= zip(new, (one.clone() for one in states[len(talks) :]), strict=True)
         return [
-            Asked(talk, [self._kept[text] for text in one.texts])
-            for one, talk in zip(examples, states, strict=False)
+            Asked(talk, [self._kept[text] for text in one.texts]) for one, talk in zip(examples, states, strict=False)
         ]
 
 

@@ -15,7 +15,7 @@ def test_the_curve_never_falls_and_stays_a_probability(answers: list[tuple[float
     curve = fit([raw for raw, _ in answers], [right for _, right in answers])
     said = [curve(step / 50) for step in range(51)]
     assert said == sorted(said)
-    assert 0.0 <= said[0]
+    assert said[0] >= 0.0
     assert said[-1] <= 1.0
 
 
