@@ -54,6 +54,14 @@ def serve_target(
     sidecar_api_key: Annotated[
         str | None, typer.Option(envvar="OOOSPEC_SIDECAR_API_KEY", help="The sidecar's key.")
     ] = None,
+    predictor: Annotated[
+        str | None,
+        typer.Option(
+            help="What hints in the server itself: span, lexical, none, or a span predictor's folder; "
+            "by default span, if one is there.",
+            show_default=False,
+        ),
+    ] = None,
     allow_replay: Annotated[
         bool, typer.Option(help="Let clients send recorded tokens as drafts (for measuring the ceiling).")
     ] = False,
@@ -71,6 +79,7 @@ def serve_target(
             sidecar=sidecar,
             sidecar_model=sidecar_model,
             sidecar_api_key=sidecar_api_key,
+            predictor=_predictor(predictor),
             allow_replay=allow_replay,
             extra_args=extra,
         )
@@ -154,6 +163,20 @@ def _model_folder(model: str, extra: list[str], *, start: bool) -> tuple[str, li
     if folder == model or "--served-model-name" in flags:
         return folder, extra
     return folder, [*extra, "--served-model-name", model]
+
+
+def _predictor(chosen: str | None) -> str:
+    """A span predictor's folder, "lexical" or "none"; without a choice the shipped predictor, where it can run."""
+    from ooospec_agents.predictor.folder import PredictorError, find
+
+    if chosen in ("lexical", "none"):
+        return chosen
+    try:
+        return str(find(None if chosen in (None, "span") else Path(chosen)))
+    except PredictorError:
+        if chosen is not None:
+            raise
+        return "lexical"
 
 
 def _show_or_run(plan: "LaunchPlan", print_only: bool) -> None:

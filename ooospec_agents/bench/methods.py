@@ -13,7 +13,7 @@ from ooospec_agents.bench.requests import Answer
 Kind = str
 """Which server answers: "stock" vLLM, "ours", or stock vLLM with a drafter of its own (a key of `DRAFTERS`)."""
 
-HintSource = Literal["", "sidecar", "gold", "perfect", "values", "wrong", "none", "degraded"]
+HintSource = Literal["", "span", "sidecar", "gold", "perfect", "values", "wrong", "none", "degraded"]
 """Where a method's hint comes from. "perfect": the plain output, as written; "values": its calls' names and values."""
 
 DRAFTERS: Mapping[Kind, Mapping[str, Any]] = {
@@ -122,6 +122,7 @@ _METHODS = {
         BenchMethod("off", "ours", "off"),
         BenchMethod("toolspec", "ours", "toolspec"),
         BenchMethod("lexical", "ours", "lexical"),
+        BenchMethod("span", "ours", "ooospec", "span"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
         BenchMethod("gold", "ours", "ooospec", "gold"),
         BenchMethod("wrong", "ours", "ooospec", "wrong"),
