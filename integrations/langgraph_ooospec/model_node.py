@@ -10,19 +10,20 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_ooospec import ChatOoOSpec, accelerate
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from langgraph._internal._runnable import RunnableCallable
 
 
-class SpeculativeModelNode(RunnableCallable):
+class SpeculativeModelNode(Runnable[Any, Any]):
     """Calls a chat model on the state's messages and returns its answer as the state's update.
 
-    The tools are bound once, when the node is made, so target and sidecar are warm before the graph runs.
+    The tools are bound once, when the node is made, so target and sidecar are warm before the graph runs. The state
+    is a dict, an object with attributes, or the list of messages itself, which is then answered by a list.
 
     Args:
         model: A chat model. A `BaseChatOpenAI` of another class is accelerated; others run as they are.
         tools: What it may call; None leaves the model as it is, bound or not.
         tool_choice: As `bind_tools` takes it.
         messages_key: Where the state holds its messages, and where the answer goes.
+        input_messages_key: Where the messages are read from, if elsewhere (a summary that another node keeps, say).
         name: The node's name.
 
     Example:
@@ -43,22 +44,31 @@ class SpeculativeModelNode(RunnableCallable):
         *,
         tool_choice: Any = None,
         messages_key: str = "messages",
+        input_messages_key: str | None = None,
         name: str = "model",
     ) -> None:
-        super().__init__(self._call, self._acall, name=name, trace=False)
+        self.name = name
         self.messages_key = messages_key
+        self.input_messages_key = input_messages_key or messages_key
         self.model = _bound(model, tools, tool_choice)
 
-    def _call(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return {self.messages_key: [self.model.invoke(self._messages(state), config)]}
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the model on a state."""
+        return self._update(input, self.model.invoke(self._messages(input), config, **kwargs))
 
-    async def _acall(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
-        return {self.messages_key: [await self.model.ainvoke(self._messages(state), config)]}
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Call the model on a state."""
+        return self._update(input, await self.model.ainvoke(self._messages(input), config, **kwargs))
 
     def _messages(self, state: Any) -> Any:
+        if isinstance(state, list):
+            return state
         if isinstance(state, Mapping):
-            return state[self.messages_key]
-        return getattr(state, self.messages_key)
+            return state[self.input_messages_key]
+        return getattr(state, self.input_messages_key)
+
+    def _update(self, state: Any, answer: Any) -> Any:
+        return [answer] if isinstance(state, list) else {self.messages_key: [answer]}
 
 
 def _bound(

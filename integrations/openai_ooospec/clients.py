@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import openai
-from openai._models import FinalRequestOptions
 
 from ooospec_agents.client import SidecarSettings
 from openai_ooospec.connections import LoopConnections
+from openai_ooospec.sdk import Connected, say_obstacle
 from openai_ooospec.tagging import prepare, tag, target_of
 
+if TYPE_CHECKING:
+    from openai._models import FinalRequestOptions
 
-class OpenAI(openai.OpenAI):
+
+class OpenAI(Connected, openai.OpenAI):
     """`openai.OpenAI`, accelerated where the target has the plugin, and unchanged everywhere else.
 
     Args:
@@ -31,6 +34,7 @@ class OpenAI(openai.OpenAI):
         sidecar_api_key: str | None = None,
         **options: Any,
     ) -> None:
+        say_obstacle()
         super().__init__(**options)
         self._sidecar = SidecarSettings(sidecar, sidecar_model, sidecar_api_key)
 
@@ -52,11 +56,15 @@ class OpenAI(openai.OpenAI):
 
     with_options = copy
 
+    def __copy__(self) -> Self:
+        """A shallow copy, as `copy` makes it."""
+        return self.copy()
+
     def _prepare_options(self, options: FinalRequestOptions) -> FinalRequestOptions:
         return tag(self, self._sidecar, super()._prepare_options(options))
 
 
-class AsyncOpenAI(openai.AsyncOpenAI):
+class AsyncOpenAI(Connected, openai.AsyncOpenAI):
     """`openai.AsyncOpenAI`, accelerated where the target has the plugin, and unchanged everywhere else.
 
     It may be used from several event loops: each gets its own connections, unless `http_client` is given.
@@ -78,6 +86,7 @@ class AsyncOpenAI(openai.AsyncOpenAI):
         **options: Any,
     ) -> None:
         self._connections = _connections
+        say_obstacle()
         super().__init__(**options)
         self._sidecar = SidecarSettings(sidecar, sidecar_model, sidecar_api_key)
         if options.get("http_client") is None:
@@ -103,6 +112,10 @@ class AsyncOpenAI(openai.AsyncOpenAI):
         return super().copy(**options, _extra_kwargs=extra)
 
     with_options = copy
+
+    def __copy__(self) -> Self:
+        """A shallow copy, as `copy` makes it."""
+        return self.copy()
 
     @property
     def _client(self) -> Any:

@@ -44,6 +44,14 @@ def _settings(client: openai.OpenAI | openai.AsyncOpenAI) -> dict[str, Any]:
         # A subclass, such as Azure's, holds settings that cannot be carried over.
         msg = f"cannot accelerate a {type(client).__name__!r}: only OpenAI and AsyncOpenAI clients"
         raise TypeError(msg)
+    try:
+        return _constructor_arguments(client)
+    except AttributeError as problem:
+        msg = f"cannot read the settings of a client of openai {openai.__version__}: {problem}"
+        raise TypeError(msg) from problem
+
+
+def _constructor_arguments(client: openai.OpenAI | openai.AsyncOpenAI) -> dict[str, Any]:
     return {
         "api_key": client._api_key_provider or client.api_key,
         "organization": client.organization,

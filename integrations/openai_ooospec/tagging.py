@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import openai
-from openai._models import FinalRequestOptions
 
 from ooospec_agents.client import SidecarSettings, TargetClient
 from ooospec_agents.hint import REPORT_HEADER
 from ooospec_agents.targets import target_client
+
+if TYPE_CHECKING:
+    from openai._models import FinalRequestOptions
 
 log = logging.getLogger(__name__)
 
 faults: Counter[str] = Counter()
 """How often something of ours failed here, by kind."""
 
+_PATHS = ("/chat/completions", "/responses")
 _NOT_FORWARDED = {"accept", "content-type", "content-length"}
 
 
@@ -38,7 +41,7 @@ def prepare(client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings
 def tag(
     client: openai.OpenAI | openai.AsyncOpenAI, sidecar: SidecarSettings, options: FinalRequestOptions
 ) -> FinalRequestOptions:
-    """Add `vllm_xargs` to a chat request with tools, merged into what the user passed. Never raises.
+    """Add `vllm_xargs` to a chat or Responses request with tools, merged into what the user passed. Never raises.
 
     Until the target is known to be ours only a header asks for the report: other servers pass over it.
 
@@ -46,7 +49,7 @@ def tag(
     not changed.
     """
     try:
-        if options.method.lower() != "post" or not options.url.endswith("/chat/completions"):
+        if options.method.lower() != "post" or not options.url.endswith(_PATHS):
             return options
         if not isinstance(options.json_data, Mapping):
             return options

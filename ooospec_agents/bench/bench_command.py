@@ -13,7 +13,7 @@ import httpx
 import typer
 
 from ooospec_agents.bench.blocks import groups, turns
-from ooospec_agents.bench.data import DataError, Item, load_named, take
+from ooospec_agents.bench.data import DataError, Item, load_named, prompt_length, take
 from ooospec_agents.bench.explain import Run
 from ooospec_agents.bench.ledger import Decode, fingerprint
 from ooospec_agents.bench.methods import DRAFTERS, BenchMethod, Kind, UnknownMethod, method_named, with_hints
@@ -36,8 +36,9 @@ from ooospec_agents.bench.servers import (
 )
 from ooospec_agents.bench.summary import save, summarize
 from ooospec_agents.bench.waves import RecordedWave, SidecarProbe
+from ooospec_agents.predictor.folder import PredictorError, find
 from ooospec_agents.sidecar.client import CompletionsClient
-from ooospec_agents.vllm_plugin.launch import on_cpu
+from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu
 from ooospec_agents.weights import WeightsError, resolve
 
 Setting = Literal["own", "shared"]
@@ -70,6 +71,7 @@ class Bench:
         helper: The sidecar: its model, adapter, cores or GPU, and further flags.
         block: Requests that a group of servers answers before the next takes its place.
         logs: Folder of the servers' logs.
+        predictor: Folder of the span predictor that hints in our server, or "lexical".
     """
 
     setup: Setup
@@ -77,6 +79,7 @@ class Bench:
     helper: SidecarSetup
     block: int
     logs: Path
+    predictor: str = LEXICAL
 
     @property
     def waves(self) -> bool:
@@ -151,7 +154,7 @@ class Bench:
                         helpers = Helpers(probe, server)
                     replay = any(method.replay for method in methods)
                     servers[kind] = stack.enter_context(
-                        ours(self.setup, self.logs, helpers.sidecar, allow_replay=replay)
+                        ours(self.setup, self.logs, helpers.sidecar, predictor=self.predictor, allow_replay=replay)
                     )
                 else:
                     speculation = dict(DRAFTERS[kind]) if kind in DRAFTERS else None
@@ -161,14 +164,34 @@ class Bench:
             yield servers, helpers
 
 
-def requests_of(data: Sequence[str], limit: int | None, folder: Path | None = None) -> list[Item]:
-    """The requests of all data sets, `limit` of each, each dialogue once.
+def requests_of(
+    data: Sequence[str], limit: int | None, folder: Path | None = None, *, shortest: bool = False
+) -> list[Item]:
+    """The requests of all data sets, `limit` of each, each dialogue once; where asked, the shortest prompts first.
 
     Raises:
         DataError: A name that is no data set, or a file that cannot be read.
     """
-    items = take([item for name in data for item in load_named(name, folder)], limit)
+    read = [item for name in data for item in load_named(name, folder)]
+    items = take(sorted(read, key=prompt_length) if shortest else read, limit)
     return list({fingerprint(item): item for item in reversed(items)}.values())[::-1]
+
+
+def predictor_of(chosen: str, methods: Sequence[BenchMethod]) -> str:
+    """The predictor's folder, or "lexical".
+
+    Raises:
+        UnknownMethod: A method needs a predictor that was not named, or two predictors would mix.
+        PredictorError: There is none in that folder.
+    """
+    hints = {method.hint for method in methods}
+    if {"span", "sidecar"} <= hints:
+        msg = "Method 'span' would have the sidecar's hints too: measure it in a run without method 'ooospec'."
+        raise UnknownMethod(msg)
+    if "span" in hints and chosen == LEXICAL:
+        msg = "Method 'span' needs `--predictor span` or a predictor's folder."
+        raise UnknownMethod(msg)
+    return chosen if chosen == LEXICAL else str(find(None if chosen == "span" else Path(chosen)))
 
 
 def main(
@@ -187,6 +210,7 @@ def main(
     tool_choice: Annotated[str, typer.Option(help="auto or required.")] = "auto",
     profile: Annotated[str, typer.Option(help="quick or full.")] = "quick",
     limit: Annotated[int | None, typer.Option(help="Requests of each data set.")] = None,
+    shortest: Annotated[bool, typer.Option(help="Take the requests with the shortest prompts.")] = False,
     max_tokens: Annotated[int, typer.Option(help="Most output tokens of a request.")] = 256,
     stream: Annotated[bool, typer.Option(help="Stream answers, which tells the time to the first token.")] = True,
     cached: Annotated[bool, typer.Option(help="Warm each prompt's KV first, for all methods alike.")] = True,
@@ -205,6 +229,9 @@ def main(
     sidecar_gpu: Annotated[str, typer.Option(help="CUDA_VISIBLE_DEVICES of the sidecar.")] = "",
     target_arg: Annotated[list[str] | None, typer.Option(help="A further flag of vLLM for each target.")] = None,
     sidecar_arg: Annotated[list[str] | None, typer.Option(help="A further flag of vLLM for the sidecar.")] = None,
+    predictor: Annotated[
+        str, typer.Option(help="The server's own predictor: lexical, span or a folder; method span needs one.")
+    ] = LEXICAL,
     block: Annotated[int, typer.Option(help="Requests a block, where memory does not hold all servers.")] = 24,
     logs: Annotated[Path, typer.Option(help="Folder of the servers' logs.")] = Path("out/logs"),
 ) -> None:
@@ -218,20 +245,20 @@ def main(
             raise DataError(msg)
         chosen = PROFILES[profile]
         methods = [method_named(name) for name in with_hints(method or list(chosen.methods), hints or [])]
-        items = requests_of(data, chosen.limit if limit is None else limit, data_folder)
+        items = requests_of(data, chosen.limit if limit is None else limit, data_folder, shortest=shortest)
         dialogues = requests_of(warm, warm_limit, data_folder) if warm else None
         plan = Plan(methods, tool_choice, max_tokens, stream, cached, dialogues, setting, seed)
         setup = Setup(target, dtype, cores, kv_gib, gpu=target_gpu, extra=tuple(target_arg or ()))
         helper = SidecarSetup(
             sidecar_model, str(adapter) if adapter else None, sidecar_cores, sidecar_gpu, tuple(sidecar_arg or ())
         )
-        bench = Bench(setup, plan, helper, block, logs)
+        bench = Bench(setup, plan, helper, block, logs, predictor_of(predictor, methods))
         made = bench.groups()
         facts = facts_of(bench, made)
         raw = RawLog(out.with_suffix(".jsonl"), _options(bench, warm or []))
         raw.keep_items(items)
         codec, _ = codec_of(resolve(target))
-    except (DataError, OtherRun, UnknownMethod, WeightsError, FileNotFoundError) as error:
+    except (DataError, OtherRun, PredictorError, UnknownMethod, WeightsError, FileNotFoundError) as error:
         typer.echo(f"ooospec: {error}", err=True)
         raise typer.Exit(1) from None
     bench.run(items, raw, made, codec.decode)
@@ -267,6 +294,7 @@ def facts_of(bench: Bench, made: Sequence[Sequence[Kind]]) -> dict[str, Any]:
         "max_tokens": plan.max_tokens,
         "cores": setup.cores,
         "sidecar": bench.helper.label if bench.waves else None,
+        "predictor": Path(bench.predictor).name,
         "servers": "at once" if len(made) == 1 else in_turn + " and ".join("+".join(kinds) for kinds in made),
     }
 
@@ -286,6 +314,7 @@ def _options(bench: Bench, warm: Sequence[str]) -> dict[str, Any]:
         "setting": plan.setting,
         "seed": plan.seed,
         "sidecar": [bench.helper.model, bench.helper.adapter, bench.helper.cores],
+        "predictor": Path(bench.predictor).name,
     }
 
 

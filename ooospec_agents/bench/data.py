@@ -34,12 +34,14 @@ class Item:
     gold: list[dict[str, Any]] = field(default_factory=list)
 
 
-def load(path: Path, limit: int | None = None) -> list[Item]:
+def load(path: Path, limit: int | None = None, *, shortest: bool = False) -> list[Item]:
     """Read a JSONL file, or every `*.jsonl` of a folder in turns (one item of each, then the next of each).
 
     Args:
         path: File or folder.
         limit: Most items returned; None: all.
+        shortest: Take each file's items by the length of tools and messages, the shortest first: a slow machine
+            spends most of its time on prompts.
 
     Raises:
         DataError: Nothing is there, or a line is not such a request.
@@ -48,9 +50,15 @@ def load(path: Path, limit: int | None = None) -> list[Item]:
     if not files or not all(file.is_file() for file in files):
         msg = f"No JSONL data at {str(path)!r}: pass a .jsonl file or a folder that holds some."
         raise DataError(msg)
-    turns = zip_longest(*(_read(file) for file in files))
+    read = [sorted(_read(file), key=prompt_length) if shortest else _read(file) for file in files]
+    turns = zip_longest(*read)
     items = [item for turn in turns for item in turn if item is not None]
     return items if limit is None else items[:limit]
+
+
+def prompt_length(item: Item) -> int:
+    """Characters of a request's tools and messages as JSON."""
+    return len(json.dumps([item.tools, item.messages]))
 
 
 def take(items: Sequence[Item], limit: int | None) -> list[Item]:

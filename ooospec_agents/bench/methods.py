@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ooospec_agents.bench.data import Item
-from ooospec_agents.bench.hints import calls_of, degraded_hint, gold_hint, hint_of, wrong_hint
+from ooospec_agents.bench.hints import CERTAIN, calls_of, degraded_hint, gold_hint, hint_of, wrong_hint
 from ooospec_agents.bench.requests import Answer
 
 Kind = str
 """Which server answers: "stock" vLLM, "ours", or stock vLLM with a drafter of its own (a key of `DRAFTERS`)."""
 
-HintSource = Literal["", "sidecar", "gold", "perfect", "wrong", "none", "degraded"]
+HintSource = Literal["", "span", "sidecar", "gold", "perfect", "values", "wrong", "none", "degraded"]
+"""Where a method's hint comes from. "perfect": the plain output, as written; "values": its calls' names and values."""
 
 DRAFTERS: Mapping[Kind, Mapping[str, Any]] = {
     "ngram": {"method": "ngram", "num_speculative_tokens": 8, "prompt_lookup_min": 2, "prompt_lookup_max": 5},
@@ -61,7 +62,7 @@ class BenchMethod:
     @property
     def needs_recording(self) -> bool:
         """Whether the plain output must be known before the request is sent: a limit, not a method."""
-        return self.replay or self.hint in {"perfect", "degraded", "wrong"}
+        return self.replay or self.hint in {"perfect", "values", "degraded", "wrong"}
 
     @property
     def remembers(self) -> bool:
@@ -73,7 +74,7 @@ class BenchMethod:
     @property
     def row_name(self) -> str:
         """The method's name in a result row, where the hint's origin has a field of its own."""
-        return "ooospec" if self.drafting == "ooospec" and self.hint != "perfect" else self.name
+        return "ooospec" if self.drafting == "ooospec" and self.hint not in {"perfect", "values"} else self.name
 
     @property
     def hints(self) -> str:
@@ -100,7 +101,10 @@ class BenchMethod:
         if self.hint == "gold":
             xargs["ooospec_hint"] = gold_hint(item).to_json()
         elif self.hint == "perfect" and plain:
-            xargs["ooospec_hint"] = hint_of(calls_of(plain)).to_json()
+            known = hint_of(calls_of(plain), confidence=CERTAIN).model_copy(update={"output": plain.text})
+            xargs["ooospec_hint"] = known.to_json()
+        elif self.hint == "values" and plain:
+            xargs["ooospec_hint"] = hint_of(calls_of(plain), confidence=CERTAIN).to_json()
         elif self.hint == "wrong" and plain:
             xargs["ooospec_hint"] = wrong_hint(calls_of(plain), item).to_json()
         elif self.hint == "degraded" and plain:
@@ -118,11 +122,13 @@ _METHODS = {
         BenchMethod("off", "ours", "off"),
         BenchMethod("toolspec", "ours", "toolspec"),
         BenchMethod("lexical", "ours", "lexical"),
+        BenchMethod("span", "ours", "ooospec", "span"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
         BenchMethod("gold", "ours", "ooospec", "gold"),
         BenchMethod("wrong", "ours", "ooospec", "wrong"),
         BenchMethod("none", "ours", "ooospec", "none"),
         BenchMethod("perfect", "ours", "ooospec", "perfect"),
+        BenchMethod("perfect-values", "ours", "ooospec", "values"),
         BenchMethod("ceiling", "ours", "ceiling", replay=True),
     )
 }

@@ -27,7 +27,7 @@ from ooospec_agents.bench.data import Item
 from ooospec_agents.bench.ledger import Decode, Ledger
 from ooospec_agents.bench.methods import BenchMethod, Kind
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs
+from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs, written_text
 from ooospec_agents.bench.servers import Server
 from ooospec_agents.bench.waves import RecordedWave, SidecarProbe, posted_after
 
@@ -132,7 +132,9 @@ class PairedRun:
             return Answer(**row["answer"])
         kind: Kind = "stock" if "stock" in self._servers else "ours"
         body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
-        answer = ask(self._client, self._servers[kind].url, body)
+        server = self._servers[kind]
+        answer = ask(self._client, server.url, body)
+        answer.text = written_text(self._client, server.url, server.model, answer)
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 

@@ -33,7 +33,8 @@ def _paired(name: str, result: Mapping[str, Any]) -> str:
         f"Prompts {'cached' if result['cached'] else 'not cached'}, "
         f"stores {'growing' if result['growing'] else 'cold'}, {result['dtype']}, "
         f"cores {result['cores']}. "
-        "`ar` is stock vLLM; `perfect` and `ceiling` are given the plain output and are limits, not methods."
+        "`ar` is stock vLLM; `perfect` (the plain output as the hint), `perfect-values` "
+        "(its function and values only) and `ceiling` (its token ids) are limits, not methods."
     )
     rows = [
         [

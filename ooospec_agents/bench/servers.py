@@ -15,7 +15,7 @@ from ooospec_agents.process import LaunchPlan, serving
 from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar import launch as sidecar_launch
 from ooospec_agents.sidecar.client import ADAPTER
-from ooospec_agents.vllm_plugin.launch import on_cpu, plan_stock, plan_target
+from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu, plan_stock, plan_target
 from ooospec_agents.weights import resolve
 
 HOST = "127.0.0.1"
@@ -129,11 +129,12 @@ def ours(
     logs: Path,
     helper: Server | None = None,
     *,
+    predictor: str = LEXICAL,
     allow_replay: bool = False,
     environment: dict[str, str] | None = None,
     name: str = "ours",
 ) -> Iterator[Server]:
-    """Our server, with the sidecar `helper` in server mode if one is given."""
+    """Our server, with the sidecar `helper` in server mode if one is given, and with a predictor's folder."""
     port = free_port()
     plan = plan_target(
         str(resolve(setup.model)),
@@ -142,6 +143,7 @@ def ours(
         sidecar=helper.url if helper else None,
         sidecar_model=helper.model if helper else None,
         sidecar_api_key=None,
+        predictor=predictor,
         allow_replay=allow_replay,
         extra_args=setup.flags(),
     )

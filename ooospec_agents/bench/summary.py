@@ -20,6 +20,7 @@ Pairs = dict[str, Answer]
 """A request's answers, by method."""
 RIVALS = (
     ("perfect", "ceiling"),
+    ("perfect-values", "ceiling"),
     ("lexical", "suffix"),
     ("ooospec", "lexical"),
     ("ooospec", "toolspec"),

@@ -15,10 +15,10 @@ def deltas(reply: Reply) -> Iterator[Delta]:
     if reply.shape != "first_burst" or not reply.calls:
         yield {"role": "assistant", "content": ""}
     if reply.reasoning:
-        for piece in _pieces(reply.reasoning, 3):
+        for piece in pieces(reply.reasoning, 3):
             yield {"reasoning": piece}
     if reply.content and not (reply.shape == "content_and_call" and reply.calls):
-        for piece in _pieces(reply.content, 4):
+        for piece in pieces(reply.content, 4):
             yield {"content": piece}
     if reply.calls:
         yield from _SHAPES[reply.shape](reply)
@@ -29,7 +29,8 @@ def call_id(call: Call, index: int) -> str:
     return call.id or f"call_{index}"
 
 
-def _pieces(text: str, count: int) -> list[str]:
+def pieces(text: str, count: int) -> list[str]:
+    """The text in at most so many pieces of one size; none of an empty text."""
     size = max(1, -(-len(text) // count))
     return [text[start : start + size] for start in range(0, len(text), size)]
 
@@ -50,13 +51,13 @@ def _tools(*entries: dict[str, Any], **more: Any) -> Delta:
 def _plain(reply: Reply) -> Iterator[Delta]:
     for index, call in enumerate(reply.calls):
         yield _tools(_opening(call, index, arguments=""))
-        for piece in _pieces(call.arguments_text(), 3):
+        for piece in pieces(call.arguments_text(), 3):
             yield _tools(_arguments(index, piece))
 
 
 def _burst(reply: Reply) -> Iterator[Delta]:
     for index, call in enumerate(reply.calls):
-        first, *rest = _pieces(call.arguments_text(), 2)
+        first, *rest = pieces(call.arguments_text(), 2)
         yield _tools(_opening(call, index), _arguments(index, first))
         for piece in rest:
             yield _tools(_arguments(index, piece))
@@ -74,11 +75,11 @@ def _whole_calls(reply: Reply) -> Iterator[Delta]:
 
 def _interleaved(reply: Reply) -> Iterator[Delta]:
     yield _tools(*(_opening(call, index, arguments="") for index, call in enumerate(reply.calls)))
-    cut = [_pieces(call.arguments_text(), 3) for call in reply.calls]
-    for turn in range(max(len(pieces) for pieces in cut)):
-        for index, pieces in enumerate(cut):
-            if turn < len(pieces):
-                yield _tools(_arguments(index, pieces[turn]))
+    cut = [pieces(call.arguments_text(), 3) for call in reply.calls]
+    for turn in range(max(len(parts) for parts in cut)):
+        for index, parts in enumerate(cut):
+            if turn < len(parts):
+                yield _tools(_arguments(index, parts[turn]))
 
 
 def _same_index(reply: Reply) -> Iterator[Delta]:
@@ -98,7 +99,7 @@ def _empty_arguments(reply: Reply) -> Iterator[Delta]:
 
 def _repeated_name(reply: Reply) -> Iterator[Delta]:
     for index, call in enumerate(reply.calls):
-        first, *rest = _pieces(call.arguments_text(), 2)
+        first, *rest = pieces(call.arguments_text(), 2)
         yield _tools(_opening(call, index, arguments=first))
         yield _tools(_opening(call, index, arguments="".join(rest)))
 

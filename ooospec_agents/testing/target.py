@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.hint import MAX_HINT_BYTES, Hint, HintError
+from ooospec_agents.hint import MAX_HINT_BYTES, REPORT_HEADER, Hint, HintError
+from ooospec_agents.sidecar.worker import from_url
+from ooospec_agents.testing import responses
 from ooospec_agents.testing.deltas import call_id, deltas
 from ooospec_agents.testing.loopback import DONE, Answer, Break, LoopbackServer, error, models
 from ooospec_agents.testing.script import Received, Reply
 
 Script = Reply | Sequence[Reply] | Callable[[dict[str, Any]], Reply]
-"""One reply for all, replies in order (the last repeats), or a function of the request body."""
+"""One reply for all, replies in order (the last repeats), or a function of the request body, in its chat form."""
 
 DEFAULT_REPLY = Reply(content="ok")
 
@@ -35,10 +38,11 @@ class ScriptedTarget(LoopbackServer):
         api_key: The key it asks for, or None for any.
         model: The only model it serves, or None for any.
         status_delay_s: Wait before the status route answers, in seconds.
+        sidecar: Address of a sidecar that it asks itself for each request's hint, as the plugin does in server mode.
 
     Attributes:
         hints: Hints accepted, by request id, in order. A hint for a finished request is dropped.
-        reports: The reports sent, in order.
+        reports: The reports made, in order; sent are those that were asked for.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class ScriptedTarget(LoopbackServer):
         api_key: str | None = None,
         model: str | None = None,
         status_delay_s: float = 0.0,
+        sidecar: str | None = None,
     ) -> None:
         super().__init__()
         self.hints: OrderedDict[str, list[Hint]] = OrderedDict()
@@ -62,6 +67,7 @@ class ScriptedTarget(LoopbackServer):
         self._api_key = api_key
         self._model = model
         self._status_delay_s = status_delay_s
+        self._sidecar = sidecar
         self._numbers = itertools.count()
         self._finished: OrderedDict[str, None] = OrderedDict()
         self._changed = threading.Condition()
@@ -77,13 +83,16 @@ class ScriptedTarget(LoopbackServer):
             return error(401, "Unauthorized")
         if self._plugin and request.path.startswith("/v1/ooospec/"):
             return self._plugin_route(request, request.path.removeprefix("/v1/ooospec/"))
+        asked = REPORT_HEADER in request.headers
         match request.method, request.path:
             case "GET", "/health":
                 return Answer(text="")
             case "GET", "/v1/models":
                 return models((self._model or "scripted",))
             case "POST", "/v1/chat/completions":
-                return self._chat(request.body)
+                return self._chat(request.body, asked)
+            case "POST", "/v1/responses":
+                return self._respond_in_items(request.body, asked)
         return error(404, "Not Found")
 
     def _plugin_route(self, request: Received, route: str) -> Answer:
@@ -103,7 +112,7 @@ class ScriptedTarget(LoopbackServer):
     def _status(self) -> dict[str, Any]:
         reason = "" if self._drafting else "scripted: drafting is off"
         status = {"version": "0", "vllm": "scripted", "drafting": self._drafting, "reason": reason}
-        return {**status, "wire_format": "hermes", "sidecar": None}
+        return {**status, "wire_format": "hermes", "sidecar": self._sidecar}
 
     def _take_hint(self, request_id: str, request: Received) -> Answer:
         if int(request.headers.get("content-length", 0)) > MAX_HINT_BYTES:
@@ -120,29 +129,68 @@ class ScriptedTarget(LoopbackServer):
                 self._changed.notify_all()
         return Answer(status=202, text="")
 
-    def _chat(self, body: Any) -> Answer:
+    def _chat(self, body: Any, asked: bool) -> Answer:
         problem = self._refusal(body)
         if problem is not None:
             return problem
+        number, request_id, reply = self._begin(body, body)
+        if reply.status != 200:
+            return error(reply.status, reply.error)
+        head = {"id": f"chatcmpl-{number}", "created": 1, "model": body.get("model")}
+        if body.get("stream"):
+            return Answer(events=self._events(head, reply, body, request_id, asked))
+        if reply.body is not None:
+            return Answer(text=reply.body)
+        answer = {**head, "object": "chat.completion", "usage": _usage(reply)}
+        answer["choices"] = [_choice(reply, index) for index in range(body.get("n") or 1)]
+        return Answer(json={**answer, **self._report(request_id, reply, body, asked)})
+
+    def _respond_in_items(self, body: Any, asked: bool) -> Answer:
+        """The Responses API; its streams carry no report, as the plugin's do not."""
+        problem = self._refusal(responses.as_chat(body) if isinstance(body, dict) else body)
+        if problem is not None:
+            return problem
+        number, request_id, reply = self._begin(body, responses.as_chat(body))
+        if reply.status != 200:
+            return error(reply.status, reply.error)
+        report = self._report(request_id, reply, body, asked)
+        if body.get("stream"):
+            return Answer(events=self._paced(responses.events(number, reply, body), reply))
+        return Answer(json={**responses.response(number, reply, body), **report})
+
+    def _begin(self, body: dict[str, Any], chat: dict[str, Any]) -> tuple[int, str, Reply]:
+        """The request's number, its id and its reply, after the waits that the reply asks for."""
         number = next(self._numbers)
-        reply = self._reply(number, body)
+        reply = self._reply(number, chat)
         request_id = str(xargs(body).get("ooospec_id") or f"scripted{number}")
+        if self._sidecar is not None and chat.get("tools"):
+            self._ask_sidecar(self._sidecar, request_id, chat)
         if reply.wait_for_hint_s:
             with self._changed:
                 self._changed.wait_for(lambda: request_id in self.hints, reply.wait_for_hint_s)
         time.sleep(reply.delay_s)
         if reply.break_after == 0:
             raise Break
-        if reply.status != 200:
-            return error(reply.status, reply.error)
-        head = {"id": f"chatcmpl-{number}", "created": 1, "model": body.get("model")}
-        if body.get("stream"):
-            return Answer(events=self._events(head, reply, body, request_id))
-        if reply.body is not None:
-            return Answer(text=reply.body)
-        answer = {**head, "object": "chat.completion", "usage": _usage(reply)}
-        answer["choices"] = [_choice(reply, index) for index in range(body.get("n") or 1)]
-        return Answer(json={**answer, **self._report(request_id, reply, body)})
+        return number, request_id, reply
+
+    def _ask_sidecar(self, url: str, request_id: str, chat: dict[str, Any]) -> None:
+        async def predict() -> Hint | None:
+            worker = from_url(url)
+            try:
+                return await worker.predict(Catalog.from_tools(chat["tools"]), chat["messages"])
+            finally:
+                await worker.aclose()
+
+        if hint := asyncio.run(predict()):
+            with self._changed:
+                self.hints.setdefault(request_id, []).append(hint)
+
+    def _paced(self, items: Iterable[Any], reply: Reply) -> Iterator[Any]:
+        for sent, item in enumerate(items):
+            time.sleep(reply.chunk_delay_s)
+            if sent == reply.break_after:
+                raise Break
+            yield item
 
     def _refusal(self, body: Any) -> Answer | None:
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
@@ -165,34 +213,32 @@ class ScriptedTarget(LoopbackServer):
         return self._script[min(number, len(self._script) - 1)]
 
     def _events(
-        self, head: Mapping[str, Any], reply: Reply, body: dict[str, Any], request_id: str
+        self, head: Mapping[str, Any], reply: Reply, body: dict[str, Any], request_id: str, asked: bool
     ) -> Iterator[dict[str, Any] | str]:
         head = {**head, "object": "chat.completion.chunk"}
-        for sent, delta in enumerate((*deltas(reply), None)):
-            time.sleep(reply.chunk_delay_s)
-            if sent == reply.break_after:
-                raise Break
+        for delta in self._paced((*deltas(reply), None), reply):
             reason = reply.reason() if delta is None else None
             yield {**head, "choices": [{"index": 0, "delta": delta or {}, "finish_reason": reason}]}
         if (body.get("stream_options") or {}).get("include_usage"):
             yield {**head, "choices": [], "usage": _usage(reply)}
-        report = self._report(request_id, reply, body)
+        report = self._report(request_id, reply, body, asked)
         if report:
             yield {**head, "choices": [], **report}
         yield DONE
 
-    def _report(self, request_id: str, reply: Reply, body: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, request_id: str, reply: Reply, body: dict[str, Any], asked: bool) -> dict[str, Any]:
         with self._changed:
             hints = self.hints.pop(request_id, [])
             self._finished[request_id] = None
             while len(self._finished) > MAX_WAITING_HINTS:
                 self._finished.popitem(last=False)
-        if not self._plugin or not xargs(body).get("ooospec_report"):
+        wanted = (asked and body.get("tools")) or xargs(body).get("ooospec_report")
+        if not self._plugin or not (wanted or hints):
             return {}
         method = xargs(body).get("ooospec", "ooospec" if body.get("tools") else "off")
         report = scripted_report(request_id, reply, hints, str(method))
         self.reports.append(report)
-        return {"ooospec": report}
+        return {"ooospec": report} if wanted else {}
 
 
 def xargs(body: Mapping[str, Any]) -> dict[str, Any]:

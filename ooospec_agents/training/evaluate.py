@@ -67,19 +67,19 @@ def evaluate(
     return report_card(asyncio.run(run_waves(backend, requests, console, required=required)))
 
 
-def show(card: dict[str, Any], console: Console) -> None:
+def show(card: dict[str, Any], console: Console, name: str = "sidecar") -> None:
     """The card as a table, and its worst errors."""
     table = Table("", *FIGURES)
-    table.add_row("sidecar", *(_percent(card[name]) for name in FIGURES))
+    table.add_row(name, *(_percent(card[name]) for name in FIGURES))
     for source, figures in card["by_source"].items():
         table.add_row(f"  {source}", *(_percent(figures[name]) for name in FIGURES))
-    for name, figures in card["baselines"].items():
-        table.add_row(name.replace("_", "-"), *(_percent(figures[key]) for key in FIGURES))
+    for baseline, figures in card["baselines"].items():
+        table.add_row(baseline.replace("_", "-"), *(_percent(figures[key]) for key in FIGURES))
     console.print(table)
     sure = card["calibration"]
     console.print(
         f"Valued slots said at 0.9 or more: {_percent(sure['sure_share'])}, right {_percent(sure['sure_right'])}; "
-        f"a wave took {card['wave_ms_p50'] or 0:.0f} ms (median)."
+        f"a {'wave' if name == 'sidecar' else 'request'} took {card['wave_ms_p50'] or 0:.0f} ms (median)."
     )
     console.print("Worst errors, the surest first:")
     for line in card["worst_errors"]:

@@ -9,7 +9,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
@@ -17,6 +17,7 @@ from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.request import Method, RequestSpec
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import Hint
+from ooospec_agents.predictor.merge import merge
 from ooospec_agents.vllm_plugin.ceiling import replay_allowed
 from ooospec_agents.vllm_plugin.chat_body import (
     BodyError,
@@ -30,6 +31,7 @@ from ooospec_agents.vllm_plugin.faults import Faults
 from ooospec_agents.vllm_plugin.tenancy import internal_id
 
 if TYPE_CHECKING:
+    from ooospec_agents.predictor.worker import PredictorWorker
     from ooospec_agents.sidecar.gate import WaveGate
     from ooospec_agents.sidecar.worker import SidecarWorker
     from ooospec_agents.vllm_plugin.channel import ApiChannel
@@ -47,14 +49,18 @@ class Ticket:
     Attributes:
         id: Its internal id.
         wants_report: Whether the response shall carry the report.
+        hints: What was predicted for it so far, by who did.
+        prediction: The span predictor's work on it, if there is any.
         wave: Its wave, if it has one.
         began: When the wave began, in monotonic seconds.
         wave_s: Seconds until the wave's hint came, or None.
-        hint: The wave's hint, or None.
+        hint: What was said of it last, or None.
     """
 
     id: str
     wants_report: bool
+    hints: dict[str, Hint] = field(default_factory=dict)
+    prediction: Future[None] | None = None
     wave: Future[None] | None = None
     began: float = 0.0
     wave_s: float | None = None
@@ -78,6 +84,8 @@ class Accelerator:
         self.tool_call_parser: str | None = None
         self._channel: ApiChannel | None = None
         self._sidecar: SidecarWorker | None = None
+        self._predictor: PredictorWorker | None = None
+        self._method: Method = "ooospec"
         self._gate: WaveGate | None = None
         self._catalogs: OrderedDict[bytes, Catalog] = OrderedDict()
 
@@ -89,6 +97,8 @@ class Accelerator:
         tool_call_parser: str | None = None,
         sidecar: SidecarWorker | None = None,
         gate: WaveGate | None = None,
+        predictor: PredictorWorker | None = None,
+        method: Method = "ooospec",
     ) -> None:
         """Begin to work; without a channel, say why requests pass untouched.
 
@@ -98,6 +108,8 @@ class Accelerator:
             tool_call_parser: vLLM's flag of that name.
             sidecar: Makes hints for every request, or None.
             gate: Decides which requests have a wave, where waves take the target's own cores; None: all have.
+            predictor: Makes a first hint for every request in this process, or None.
+            method: How requests are drafted that do not say so themselves.
         """
         self.drafting = channel is not None and not reason
         self.reason = reason
@@ -105,6 +117,8 @@ class Accelerator:
         self._channel = channel
         self._sidecar = sidecar
         self._gate = gate
+        self._predictor = predictor
+        self._method = method
 
     def begin(self, body: dict[str, Any], tenant: str, *, wants_report: bool = False) -> Ticket | None:
         """Announce a request, and put its stamp into `body["vllm_xargs"]`. None: it is not ours to draft.
@@ -137,11 +151,14 @@ class Accelerator:
         if wishes.hint:
             self._post_text(spec.id, wishes.hint)
         elif spec.method == "ooospec" and not wishes.client_id:
+            self._start_prediction(ticket, spec, messages_of(body))
             self._start_wave(ticket, spec, messages_of(body))
         return ticket
 
     def finish(self, ticket: Ticket) -> None:
         """The response is over: a hint would be of no use any more."""
+        if ticket.prediction is not None:
+            ticket.prediction.cancel()
         if ticket.wave is None:
             return
         ticket.wave.cancel()
@@ -154,8 +171,10 @@ class Accelerator:
             self._channel.hint(internal_id(tenant, client_id), hint)
 
     def prepare(self, tools: Sequence[Any]) -> Catalog:
-        """Read tools ahead of the request that will bind them, and have the sidecar do its part."""
+        """Read tools ahead of the request that will bind them, and have the predictors do their parts."""
         catalog = self._catalog(tools)
+        if self._predictor is not None:
+            self._predictor.prepare(catalog)
         if self._sidecar is not None:
             self._sidecar.prepare(catalog)
         return catalog
@@ -166,8 +185,10 @@ class Accelerator:
             return None
         report = await self._channel.report(ticket.id, REPORT_GRACE_S)
         self._judge(ticket, report)
-        if report is not None and ticket.hint is not None and ticket.wave_s is not None:
-            said = {"said": ticket.hint.model_dump(mode="json", exclude_defaults=True), "wave_ms": ticket.wave_s * 1e3}
+        if report is not None and ticket.hint is not None:
+            said: dict[str, Any] = {"said": ticket.hint.model_dump(mode="json", exclude_defaults=True)}
+            if ticket.wave_s is not None:
+                said["wave_ms"] = ticket.wave_s * 1e3
             report = {**report, "hint": {**report.get("hint", {}), **said}}
         return report
 
@@ -175,7 +196,10 @@ class Accelerator:
         """Give up waves and close the sockets."""
         channel, self._channel = self._channel, None
         sidecar, self._sidecar = self._sidecar, None
+        predictor, self._predictor = self._predictor, None
         self.drafting = False
+        if predictor is not None:
+            await predictor.aclose()
         if sidecar is not None:
             await sidecar.aclose()
         if channel is not None:
@@ -188,7 +212,7 @@ class Accelerator:
         choice = body.get("tool_choice")
         wire_format = choose_format(self.tool_call_parser, choice, body.get("response_format"), has_tools=bool(tools))
         named = forced_function(choice)
-        method: Method = wishes.method or "ooospec"
+        method: Method = wishes.method or self._method
         if wire_format is None or (isinstance(choice, dict) and not named):
             method = "off"
         if method == "off" and not wishes.report and wishes.replay is None:
@@ -219,14 +243,32 @@ class Accelerator:
             self._catalogs.move_to_end(key)
         return catalog
 
+    def _start_prediction(self, ticket: Ticket, spec: RequestSpec, messages: Sequence[Any]) -> None:
+        if self._predictor is None:
+            return
+
+        def deliver(hint: Hint) -> None:
+            self._predicted(ticket, "span", hint)
+
+        ticket.prediction = self._predictor.submit(
+            spec.catalog, messages, deliver, named=spec.named, no_call_allowed=not spec.required
+        )
+
+    def _predicted(self, ticket: Ticket, source: str, hint: Hint) -> None:
+        """Send what all have said so far: a later hint replaces an earlier one where it is more certain."""
+        ticket.hints[source] = hint
+        merged = merge(tuple(ticket.hints.values()))
+        if merged is not None:
+            ticket.hint = merged
+            self._post(ticket.id, merged)
+
     def _start_wave(self, ticket: Ticket, spec: RequestSpec, messages: Sequence[Any]) -> None:
         if self._sidecar is None or (self._gate is not None and not self._gate.allow()):
             return
 
         def deliver(hint: Hint) -> None:
             ticket.wave_s = time.monotonic() - ticket.began
-            ticket.hint = hint
-            self._post(spec.id, hint)
+            self._predicted(ticket, "sidecar", hint)
 
         ticket.began = time.monotonic()
         ticket.wave = self._sidecar.submit(

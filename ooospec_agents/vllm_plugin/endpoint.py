@@ -15,12 +15,18 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from ooospec_agents.drafting.request import Method
+from ooospec_agents.predictor.folder import PredictorError, find, loader
+from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.sidecar.gate import WaveGate
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import SOCKET_DIR_VARIABLE, ApiChannel
 from ooospec_agents.vllm_plugin.launch import (
+    LEXICAL,
+    NO_GUESSES,
     PLUGIN_NAME,
+    PREDICTOR,
     SIDECAR_API_KEY,
     SIDECAR_MODEL,
     SIDECAR_SHARES,
@@ -69,13 +75,34 @@ class EndpointPlugin:
             reason = f"{type(error).__name__}: {error}"
         sidecar = self._sidecar() if not reason else None
         gate = WaveGate() if sidecar is not None and _shares_cores() else None
-        self.accelerator.start(channel, reason=reason, tool_call_parser=parser, sidecar=sidecar, gate=gate)
+        predictor = self._predictor() if not reason else None
+        self.accelerator.start(
+            channel,
+            reason=reason,
+            tool_call_parser=parser,
+            sidecar=sidecar,
+            gate=gate,
+            predictor=predictor,
+            method=_default_method(),
+        )
         atexit.register(_remove_sockets)
         if reason:
             logger.warning("ooospec: requests are served without drafts: %s", reason)
         else:
-            hints = f"hints from the sidecar at {os.environ[SIDECAR_URL]!r}" if sidecar else "no sidecar"
+            sources = ["the span predictor"] if predictor else []
+            sources += [f"the sidecar at {os.environ[SIDECAR_URL]!r}"] if sidecar else []
+            hints = f"hints from {' and '.join(sources)}" if sources else "no sidecar, no span predictor"
             logger.info("ooospec: drafting is on for tool calls (parser %r, %s)", parser, hints)
+
+    def _predictor(self) -> PredictorWorker | None:
+        folder = os.environ.get(PREDICTOR, LEXICAL)
+        if folder in (LEXICAL, NO_GUESSES):
+            return None
+        try:
+            return PredictorWorker(loader(find(Path(folder))))
+        except PredictorError as error:
+            self.accelerator.faults.swallow("predictor", error)
+            return None
 
     def _sidecar(self) -> SidecarWorker | None:
         url = os.environ.get(SIDECAR_URL)
@@ -88,6 +115,10 @@ class EndpointPlugin:
         except ValueError as error:
             self.accelerator.faults.swallow("sidecar", error)
             return None
+
+
+def _default_method() -> Method:
+    return "toolspec" if os.environ.get(PREDICTOR) == NO_GUESSES else "ooospec"
 
 
 def _shares_cores() -> bool:

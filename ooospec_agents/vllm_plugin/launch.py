@@ -31,6 +31,10 @@ SIDECAR_API_KEY = "OOOSPEC_SIDECAR_API_KEY"
 SIDECAR_SHARES = "OOOSPEC_SIDECAR_SHARES"
 """Set to "1" where sidecar and target share their cores: waves are then narrow, and run only while they gain."""
 
+LEXICAL, NO_GUESSES = "lexical", "none"
+PREDICTOR = "OOOSPEC_PREDICTOR"
+"""The span predictor's folder, "lexical" (no encoder), or "none" (no guesses at all)."""
+
 CPU_DRAFT_TOKENS = 40
 """Draft tokens a step at most on the CPU: a long draft costs nothing unless it is used."""
 GPU_DRAFT_TOKENS = 15
@@ -50,6 +54,7 @@ def plan_target(
     sidecar: str | None = None,
     sidecar_model: str | None = None,
     sidecar_api_key: str | None = None,
+    predictor: str = LEXICAL,
     allow_replay: bool = False,
     draft_tokens: int | None = None,
     extra_args: Sequence[str] = (),
@@ -65,6 +70,7 @@ def plan_target(
         sidecar: Base URL of a sidecar that works for every request of this server, or None.
         sidecar_model: The sidecar's model name; None: the only one it serves.
         sidecar_api_key: The sidecar's key, if it wants one.
+        predictor: Folder of a span predictor that hints in this server, `LEXICAL` or `NO_GUESSES`.
         allow_replay: Whether clients may have recorded token ids drafted (measurements only).
         draft_tokens: Draft tokens a step at most; None: what suits the machine.
         extra_args: Further flags for vLLM. They win over ours.
@@ -79,6 +85,8 @@ def plan_target(
     plan = plan_stock(model, host=host, port=port, extra_args=extra_args, speculative_config=speculation)
     sockets = f"{tempfile.gettempdir()}/{SOCKET_DIR_PREFIX}{os.getuid()}-{secrets.token_hex(4)}"
     env = {**plan.env, "VLLM_PLUGINS": ",".join(_plugins()), "OOOSPEC_SOCKET_DIR": sockets}
+    if predictor != LEXICAL or PREDICTOR in os.environ:
+        env[PREDICTOR] = predictor
     if sidecar:
         env[SIDECAR_URL] = sidecar
         env |= {SIDECAR_MODEL: sidecar_model} if sidecar_model else {}

@@ -1,21 +1,17 @@
 """LangChain's standard suites for chat models, against a scripted target; only other media are switched off."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_ooospec import ChatOoOSpec
+from langchain_ooospec import ChatOoOSpec, accelerate
+from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import ChatModelIntegrationTests
 from langchain_tests.unit_tests import ChatModelUnitTests
 
-from ooospec_agents.testing import ScriptedTarget, oblige
-
-
-@pytest.fixture(scope="module", name="target")
-def running_target() -> Iterator[ScriptedTarget]:
-    with ScriptedTarget(oblige) as target:
-        yield target
+from ooospec_agents.testing import Reply, ScriptedTarget, oblige
 
 
 @pytest.fixture
@@ -41,10 +37,20 @@ class TestUnit(ChatModelUnitTests):
         return environment, {"model": "scripted"}, expected
 
 
+class TestUnitWithASidecar(TestUnit):
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {**super().chat_model_params, "sidecar": "http://127.0.0.1:9"}
+
+
 class TestIntegration(ChatModelIntegrationTests):
+    script: Callable[[Any], Reply] = staticmethod(oblige)
+
     @pytest.fixture(autouse=True)
-    def _use(self, target: ScriptedTarget) -> None:
-        self.base_url = target.base_url
+    def _use(self) -> Iterator[None]:
+        with ScriptedTarget(self.script) as target:
+            self.base_url = target.base_url
+            yield
 
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
@@ -89,3 +95,41 @@ class TestIntegration(ChatModelIntegrationTests):
     @property
     def supports_anthropic_inputs(self) -> bool:
         return False
+
+
+class TestIntegrationV1(TestIntegration):
+    """Content as typed blocks."""
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {**super().chat_model_params, "output_version": "v1"}
+
+
+class TestIntegrationInBursts(TestIntegration):
+    """Every answer is streamed, in bursts from the first chunk on."""
+
+    script = staticmethod(lambda body: replace(oblige(body), shape="first_burst"))
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {**super().chat_model_params, "streaming": True}
+
+
+class AcceleratedChatOpenAI(ChatOpenAI):
+    """A user's own class, accelerated."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return accelerate(ChatOpenAI(*args, **kwargs))
+
+
+# LangChain's own, with its default `method="json_schema"`.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings", "ignore:Received a Pydantic BaseModel V1")
+class TestIntegrationAccelerated(TestIntegration):
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return AcceleratedChatOpenAI
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        # Off by default in `ChatOpenAI` where the address is not OpenAI's.
+        return {**super().chat_model_params, "stream_usage": True}

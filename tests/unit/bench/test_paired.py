@@ -55,10 +55,13 @@ def test_uncached_prompts_are_not_warmed_and_salted_apart(target, make_item: Mak
 
 
 def test_limits_get_the_recorded_plain_output(target, make_item: MakeItem, tmp_path: Path) -> None:
-    paired(target, tmp_path / "r.jsonl", "ceiling", "perfect").run([make_item(4)])
+    paired(target, tmp_path / "r.jsonl", "ceiling", "perfect", "perfect-values").run([make_item(4)])
     sent = [body["vllm_xargs"] for host, body in target.bodies if host == "ours" and body["max_tokens"] > 1]
     assert sent[0]["ooospec_replay"] == [4, 1, 2, 3, 4, 5, 6, 7]
-    assert json.loads(sent[1]["ooospec_hint"])["calls"][0]["name"] == "get_weather"
+    whole, values = (json.loads(body["ooospec_hint"]) for body in sent[1:])
+    assert whole["calls"] == values["calls"]
+    assert values["calls"][0]["name"] == "get_weather"
+    assert (whole["output"], "output" in values) == ("4 1 2 3 4 5 6", False)
 
 
 def test_a_stopped_run_goes_on_where_it_stopped(target, make_item: MakeItem, tmp_path: Path) -> None:

@@ -187,3 +187,11 @@ def test_shell_text_reads_back_as_the_command() -> None:
     plan = LaunchPlan(["py", "-m", "x y", "--a", '{"b": 1}'], {"E": "1 2"}, private_folders=("/t",))
     words = shlex.split(plan.shell().replace("\\\n", ""))
     assert words == ["mkdir", "-p", "-m", "700", "/t", "&&", "E=1 2", "py", "-m", "x y", "--a", '{"b": 1}']
+
+
+def test_a_predictor_is_named_to_the_server_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(launch.PREDICTOR, raising=False)
+    assert launch.PREDICTOR not in plan_target("org/model").env
+    assert plan_target("org/model", predictor="/some/folder").env[launch.PREDICTOR] == "/some/folder"
+    monkeypatch.setenv(launch.PREDICTOR, "/inherited")
+    assert plan_target("org/model").env[launch.PREDICTOR] == "lexical"

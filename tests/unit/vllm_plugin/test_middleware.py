@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.drafting.request import RequestSpec
-from ooospec_agents.hint import REPORT_HEADER, Hint
+from ooospec_agents.hint import REPORT_HEADER, CallHint, Hint, SlotHint
 from ooospec_agents.sidecar.gate import TRIED_FIRST, WaveGate
 from ooospec_agents.vllm_plugin.accelerator import MAX_CATALOGS, Accelerator
 from ooospec_agents.vllm_plugin.middleware import MAX_BODY_BYTES, Middleware
@@ -390,6 +390,46 @@ async def test_sidecar_is_not_asked_where_its_hint_is_not_wanted(xargs: dict[str
     sidecar = FakeSidecar()
     await call(FakeApp(), accelerator(None, sidecar), dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
     assert sidecar.asked == []
+
+
+async def test_a_first_hint_is_sent_at_once_and_a_surer_one_replaces_it_slot_by_slot() -> None:
+    channel, sidecar, predictor, ours = FakeChannel(), FakeSidecar(), FakeSidecar(), Accelerator()
+    ours.start(
+        channel,  # type: ignore[arg-type]
+        tool_call_parser="hermes",
+        sidecar=sidecar,  # type: ignore[arg-type]
+        predictor=predictor,  # type: ignore[arg-type]
+    )
+    await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS, "tool_choice": "required"}))
+    [(messages, first, options)] = predictor.asked
+    assert (messages, options) == (CHAT["messages"], {"named": "", "no_call_allowed": False})
+    span = Hint.of_call("get_weather", {"city": "Paris", "unit": "C"}, 0.5)
+    first(span)
+    slots = {"city": SlotHint(value="Rome", confidence=0.2), "unit": SlotHint(value="F", confidence=0.9)}
+    sidecar.asked[0][1](Hint(calls=(CallHint(name="get_weather", confidence=0.9, slots=slots),)))
+    assert [request_id for request_id, _ in channel.hints] == [channel.opened[0].id] * 2
+    assert channel.hints[0][1] == span
+    last = channel.hints[1][1].calls[0].slots
+    assert {name: slot.value for name, slot in last.items()} == {"city": "Paris", "unit": "F"}
+    assert predictor.cancelled == 1
+
+
+@pytest.mark.parametrize("xargs", [{"ooospec": "lexical"}, {"ooospec_id": "mine"}, {"ooospec_hint": "{}"}])
+async def test_the_predictor_is_not_asked_where_its_hint_is_not_wanted(xargs: dict[str, Any]) -> None:
+    predictor, ours = FakeSidecar(), Accelerator()
+    ours.start(FakeChannel(), tool_call_parser="hermes", predictor=predictor)  # type: ignore[arg-type]
+    await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
+    assert predictor.asked == []
+    await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS}))
+    assert len(predictor.asked) == 1
+
+
+async def test_a_server_without_guesses_drafts_from_schema_and_history() -> None:
+    channel, ours = FakeChannel(), Accelerator()
+    ours.start(channel, tool_call_parser="hermes", method="toolspec")  # type: ignore[arg-type]
+    await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS}))
+    await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS, "vllm_xargs": {"ooospec": "lexical"}}))
+    assert [spec.method for spec in channel.opened] == ["toolspec", "lexical"]
 
 
 async def test_a_header_asks_for_the_report_as_well() -> None:

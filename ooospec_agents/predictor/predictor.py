@@ -1,0 +1,203 @@
+"""The span predictor: a catalog and messages go in, a hint comes out."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ooospec_agents.catalog import Catalog, Function, Slot
+from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.sources.shared_words import rank_functions
+from ooospec_agents.hint import CallHint, Hint, SlotHint
+from ooospec_agents.predictor import model
+from ooospec_agents.predictor.decode import Scores, best_value
+from ooospec_agents.predictor.encoder import Encoder, Heard, Memory, ask, hear, memorise
+from ooospec_agents.predictor.pieces import Piece, Pieces
+from ooospec_agents.predictor.quick import quicken
+
+MAX_CATALOGS = 64
+"""Catalogs whose texts are kept."""
+MAX_SLOTS = 64
+"""Slots of one request that are asked for."""
+MAX_ALTERNATIVES = 2
+"""Functions beside the likeliest whose slots are asked for."""
+LIKELY = 0.08
+"""Probability from which such a function's slots are."""
+SOURCE = "span"
+
+
+@dataclass
+class Prepared:
+    """What is known of a function without any request; its slots only once they were asked for."""
+
+    function: Function
+    memory: Memory
+    slots: list[tuple[Slot, Piece, Memory]] | None = None
+
+
+class SpanPredictor:
+    """Predicts with one trained encoder. Not for several threads at a time.
+
+    Args:
+        encoder: The encoder.
+        pieces: Its tokenizer.
+        settings: Its calibration.
+    """
+
+    def __init__(self, encoder: Encoder, pieces: Pieces, settings: model.Calibration) -> None:
+        self._encoder, self._pieces, self._settings = encoder, pieces, settings
+        self._prepared: OrderedDict[str, list[Prepared]] = OrderedDict()
+
+    @classmethod
+    def from_folder(cls, folder: Path, *, quick: bool = True) -> SpanPredictor:
+        """The predictor that `ooospec train --predictor span` wrote.
+
+        Args:
+            folder: Its folder.
+            quick: Compute in eight bits where this torch can.
+        """
+        encoder = model.load(folder)
+        if quick:
+            quicken(encoder)
+        return cls(encoder, Pieces(folder), model.load_calibration(folder))
+
+    @torch.inference_mode()
+    def prepare(self, catalog: Catalog) -> None:
+        """Read a catalog's texts ahead of the requests that bind it."""
+        for prepared in self._functions(catalog):
+            self._slots(prepared)
+
+    @torch.inference_mode()
+    def predict(
+        self, catalog: Catalog, messages: Sequence[Any], *, named: str = "", no_call_allowed: bool = True
+    ) -> Hint | None:
+        """The hint for a request; None where no function is bound.
+
+        Args:
+            catalog: The functions bound to the request.
+            messages: The conversation as chat messages.
+            named: The function that the request forces, or "".
+            no_call_allowed: Whether the target may answer in text.
+        """
+        functions = self._functions(catalog)
+        if named:
+            functions = [one for one in functions if one.function.name == named]
+        if not functions:
+            return None
+        conversation = self._pieces.conversation(messages)
+        heard = hear(self._encoder, conversation.ids)
+        shares, no_call = self._choose(catalog, functions, heard, messages, no_call_allowed and not named)
+        order = sorted(range(len(functions)), key=lambda index: -shares[index])
+        asked, room = [], MAX_SLOTS
+        for place, index in enumerate(order[: 1 + MAX_ALTERNATIVES]):
+            count = len(functions[index].function.slots)
+            if place == 0 or (shares[index] >= LIKELY and count <= room):
+                asked.append(index)
+                room -= count
+        slots = self._slot_hints(conversation, heard, [functions[index] for index in asked])
+        calls = [
+            CallHint(name=functions[index].function.name, confidence=shares[index], slots=said)
+            for index, said in zip(asked, slots, strict=True)
+        ]
+        expected = shares[order[0]] >= no_call
+        first, others = (calls[:1], calls[1:]) if expected else ([], calls)
+        return Hint(calls=tuple(first), alternatives=tuple(others), no_call=no_call, source=SOURCE)
+
+    def _choose(
+        self,
+        catalog: Catalog,
+        functions: Sequence[Prepared],
+        heard: Heard,
+        messages: Sequence[Any],
+        no_call_allowed: bool,
+    ) -> tuple[list[float], float]:
+        """A probability for each function, and for no call."""
+        if len(functions) == 1 and not no_call_allowed:
+            return [0.99], 0.0
+        said = [
+            (logit + self._settings.lexical * words) / self._settings.temperature
+            for _, logit, words in self._logits(catalog, functions, heard, messages)
+        ]
+        if no_call_allowed:
+            said.append(self._encoder.nothing(heard.states[0]).item() / self._settings.temperature)
+        shares = torch.tensor(said).softmax(0).tolist()
+        return shares[: len(functions)], shares[len(functions)] if no_call_allowed else 0.0
+
+    @torch.inference_mode()
+    def choice_logits(self, catalog: Catalog, messages: Sequence[Any]) -> list[tuple[str, float, float]]:
+        """Each function's name, its logit, and the logarithm of what shared words give it. For calibration."""
+        heard = hear(self._encoder, self._pieces.conversation(messages).ids)
+        return self._logits(catalog, self._functions(catalog), heard, messages)
+
+    def _logits(
+        self, catalog: Catalog, functions: Sequence[Prepared], heard: Heard, messages: Sequence[Any]
+    ) -> list[tuple[str, float, float]]:
+        states = ask(self._encoder, heard, [one.memory for one in functions])
+        logits = self._encoder.chosen(states.flatten(1)).squeeze(1).tolist()
+        shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation_text(messages))}
+        names = [one.function.name for one in functions]
+        return [
+            (name, logit, math.log(max(shared.get(name, 0.0), 1e-4))) for name, logit in zip(names, logits, strict=True)
+        ]
+
+    def _slot_hints(
+        self, conversation: Piece, heard: Heard, functions: Sequence[Prepared]
+    ) -> list[dict[str, SlotHint]]:
+        known = [self._slots(one) for one in functions]
+        flat = [slot for slots in known for slot in slots][:MAX_SLOTS]
+        if not flat:
+            return [{} for _ in functions]
+        states = ask(self._encoder, heard, [memory for _, _, memory in flat])
+        outcomes = self._encoder.outcome(states.flatten(1)).softmax(1).tolist()
+        talked = [self._encoder.point(which, states[:, which], heard.states, memory=False) for which in (0, 1)]
+        hints = []
+        for index, (slot, text, memory) in enumerate(flat):
+            ends = []
+            for which in (0, 1):
+                own = self._encoder.point(which, states[index, which][None], memory.states, memory=True)[0]
+                ends.append(torch.cat([talked[which][index], own]).softmax(0).tolist())
+            absent, span, other = outcomes[index]
+            hints.append(self._hint(Scores((absent, span, other), *ends), slot, conversation, text))
+        out, at = [], 0
+        for slots in known:
+            said = {slot.name: hint for (slot, _, _), hint in zip(slots, hints[at : at + len(slots)], strict=False)}
+            out.append({name: hint for name, hint in said.items() if hint is not None})
+            at += len(slots)
+        return out
+
+    def _hint(self, scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> SlotHint | None:
+        absent, span, _ = scores.outcome
+        found = best_value(scores, slot, conversation, text)
+        raw = span * found.probability
+        if not slot.required and absent > max(raw, 1 - absent - 0.2 * (found.value is None)):
+            return SlotHint(absent=True, confidence=self._settings.absent(absent))
+        if found.value is None:
+            return None if slot.required else SlotHint(absent=True, confidence=self._settings.absent(absent))
+        return SlotHint(value=found.value, confidence=self._settings.value(raw))
+
+    def _functions(self, catalog: Catalog) -> list[Prepared]:
+        found = self._prepared.get(catalog.id)
+        if found is None:
+            texts = [self._pieces.function(function).ids for function in catalog.functions]
+            memories = memorise(self._encoder, texts) if texts else []
+            found = [Prepared(one, memory) for one, memory in zip(catalog.functions, memories, strict=True)]
+            self._prepared[catalog.id] = found
+            if len(self._prepared) > MAX_CATALOGS:
+                self._prepared.popitem(last=False)
+        else:
+            self._prepared.move_to_end(catalog.id)
+        return found
+
+    def _slots(self, prepared: Prepared) -> list[tuple[Slot, Piece, Memory]]:
+        if prepared.slots is None:
+            slots = prepared.function.slots
+            texts = [self._pieces.slot(prepared.function, slot) for slot in slots]
+            memories = memorise(self._encoder, [text.ids for text in texts]) if texts else []
+            prepared.slots = list(zip(slots, texts, memories, strict=True))
+        return prepared.slots
