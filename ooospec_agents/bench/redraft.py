@@ -36,6 +36,10 @@ class OpenBudget(Budget):
         """The limit, or none."""
         return 0.0 if self.lifted else super().floor
 
+    def best_length(self, ends: Sequence[int], joint: Sequence[float]) -> int:
+        """The best length, or all of the draft."""
+        return (ends[-1] if ends else 0) if self.lifted else super().best_length(ends, joint)
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -108,14 +112,15 @@ class Redrafter:
         at = 0
         pending = recorded.hint
         while at < len(ids):
-            begin, draft, wider = at, Draft(), 0
+            begin, draft, wide, wider = at, Draft(), Draft(), 0
             if begin:
                 if pending is not None and begin >= recorded.hint_at:
                     drafter.offer(pending, 0.0)
                     pending = None
                 limit = min(self._width, len(ids) - begin)
                 self.budget.lifted = True
-                wider = _agreeing(drafter.draft(limit).tokens, ids[begin:])
+                wide = drafter.draft(limit)
+                wider = _agreeing(wide.tokens, ids[begin:])
                 self.budget.lifted = False
                 draft = drafter.draft(limit)
             accepted = min(_agreeing(draft.tokens, ids[begin:]), len(ids) - begin - 1)
@@ -126,7 +131,7 @@ class Redrafter:
                 if accepted == self._width:
                     blame = replace(blame, cause="full draft")
                 elif wider > accepted:
-                    blame = replace(blame, cause="held back")
+                    blame = replace(blame, cause="held back", source=wide.sources[accepted])
             text = came.text[len(self._text(ids[:begin])) : len(self._text(ids[:at]))]
             steps.append(Step(begin, at - begin, len(draft.tokens), accepted, text, blame))
         drafter.finish()
