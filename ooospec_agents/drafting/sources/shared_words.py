@@ -10,8 +10,7 @@ from functools import lru_cache
 from ooospec_agents.catalog import Catalog, Function
 from ooospec_agents.drafting.sources import Guess
 
-WORD = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]+")
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 STOP_WORDS = frozenset(
     """
     a an and are as at be by can could do for from get give has have how i in is it like me my need of
@@ -28,10 +27,9 @@ MAX_CATALOGS = 256
 @lru_cache(maxsize=4096)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text or an identifier, lower case, plural s cut, stop words left out."""
-    parts = WORD.findall(CAMEL.sub(" ", text.replace("_", " ")))
-    lowered = (part.lower() for part in parts)
+    lowered = map(str.lower, WORD.findall(text))
     return tuple(
-        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in lowered if word not in STOP_WORDS
+        [word[:-1] if len(word) > 3 and word[-1] == "s" else word for word in lowered if word not in STOP_WORDS]
     )
 
 

@@ -36,23 +36,31 @@ NUMBERS = (("number", NUMBER), ("number", NUMBER_UNIT), ("spelled", SPELLED))
 NAMES = (("identifier", IDENTIFIER), ("code", CODE), ("proper", PROPER))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Span:
     """A stretch of the conversation that may be a value.
 
     Attributes:
         text: What stands there.
         kind: What it looks like.
-        before: Words before it.
-        after: Words after it.
         recent: Whether it stands in the last turn.
+        beside: Text before it and after it.
     """
 
     text: str
     kind: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
     recent: bool
+    beside: tuple[str, str]
+
+    @cached_property
+    def before(self) -> tuple[str, ...]:
+        """Words before it."""
+        return words(self.beside[0])
+
+    @cached_property
+    def after(self) -> tuple[str, ...]:
+        """Words after it."""
+        return words(self.beside[1])[:2]
 
 
 class Spans:
@@ -112,8 +120,8 @@ class Spans:
 
     def _span(self, kind: str, text: str, start: int) -> Span:
         end = start + len(text)
-        before = words(self.text[max(start - BEFORE, 0) : start])
-        return Span(text, kind, before, words(self.text[end : end + AFTER])[:2], start >= self._last_turn)
+        beside = self.text[max(start - BEFORE, 0) : start], self.text[end : end + AFTER]
+        return Span(text, kind, start >= self._last_turn, beside)
 
     def _is_ordinary(self, start: int, text: str) -> bool:
         # "Find" in "user: Find ..." or after a full stop is capitalised for its place, not for what it is.
