@@ -114,7 +114,8 @@ class PairedRun:
                     self._fill(method, items[:turn], progress)
             plain = self._record(item) if any(m.needs_recording for m in todo) else None
             if self._plan.cached:
-                self._warm(item, {m.server for m in todo})
+                hinted = any(m.hint == "span" or (m.hint == "sidecar" and not self._helpers.waves) for m in todo)
+                self._warm(item, {m.server for m in todo}, prepare=hinted)
             first = turn % len(todo)
             for method in [*todo[first:], *todo[:first]]:
                 answer = self._ask_timed(method, item, plain)
@@ -127,9 +128,17 @@ class PairedRun:
         return self._raw.find(item=item.id, dataset=item.dataset, method=method.name) is not None
 
     def _record(self, item: Item) -> Answer:
-        """The plain output that the limits are given; recorded once, on a server that no method learns on."""
-        if row := self._raw.find(item=item.id, dataset=item.dataset, method="record"):
-            return Answer(**row["answer"])
+        """The plain output that the limits are given; recorded once, on a server that no method learns on.
+
+        Where servers run in turn, it may have been timed already: then that answer is taken.
+        """
+        for name in ("record", "ar") if "stock" in self._servers else ("record", "ar", "off"):
+            row = self._raw.find(item=item.id, dataset=item.dataset, method=name)
+            if row is not None:
+                known = Answer(**row["answer"])
+                server = next(iter(self._servers.values()))
+                known.text = known.text or written_text(self._client, server.url, server.model, known)
+                return known
         kind: Kind = "stock" if "stock" in self._servers else "ours"
         body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
         server = self._servers[kind]
@@ -138,7 +147,11 @@ class PairedRun:
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 
-    def _warm(self, item: Item, kinds: Iterable[Kind]) -> None:
+    def _warm(self, item: Item, kinds: Iterable[Kind], *, prepare: bool) -> None:
+        """Have each server prefill the prompt, and ours prepare for the tools where hints are made there."""
+        if prepare:  # as a client does that binds the tools
+            url = f"{self._servers['ours'].url}/v1/ooospec/prepare"
+            self._client.post(url, json={"tools": item.tools}).raise_for_status()
         for kind in kinds:
             body = self._body(kind, item) | {"max_tokens": 1, "stream": False}
             body.pop("stream_options", None)

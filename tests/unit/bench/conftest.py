@@ -29,6 +29,7 @@ class FakeTarget:
     def __init__(self) -> None:
         self.bodies: list[tuple[str, dict[str, Any]]] = []
         self.hints: list[tuple[str, bytes]] = []
+        self.prepared: list[Any] = []
         self.change: Callable[[str, dict[str, Any], dict[str, Any]], None] = lambda host, body, answer: None
 
     def client(self) -> httpx.Client:
@@ -40,6 +41,9 @@ class FakeTarget:
             self.hints.append((request.url.path.rsplit("/", 1)[1], request.content))
             return httpx.Response(202)
         body = json.loads(request.content)
+        if request.url.path.endswith("/prepare"):
+            self.prepared.append(json.loads(request.content)["tools"])
+            return httpx.Response(200, json={})
         if request.url.path == "/detokenize":
             return httpx.Response(200, json={"prompt": " ".join(map(str, body["tokens"]))})
         self.bodies.append((host, body))

@@ -64,6 +64,26 @@ def test_limits_get_the_recorded_plain_output(target, make_item: MakeItem, tmp_p
     assert (whole["output"], "output" in values) == ("4 1 2 3 4 5 6", False)
 
 
+def test_a_plain_answer_that_was_timed_already_is_not_asked_for_again(
+    target, make_item: MakeItem, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    paired(target, path, "ar").run([make_item(4)])
+    target.bodies.clear()
+    paired(target, path, "ceiling").run([make_item(4)])
+    assert [host for host, body in target.bodies if body["max_tokens"] > 1] == ["ours"]
+    assert target.bodies[-1][1]["vllm_xargs"]["ooospec_replay"] == [4, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_our_server_prepares_for_the_tools_where_hints_are_made_there(
+    target, make_item: MakeItem, tmp_path: Path
+) -> None:
+    paired(target, tmp_path / "a.jsonl", "lexical").run([make_item(0)])
+    assert target.prepared == []
+    paired(target, tmp_path / "b.jsonl", "span").run([make_item(0)])
+    assert target.prepared == [make_item(0).tools]
+
+
 def test_a_stopped_run_goes_on_where_it_stopped(target, make_item: MakeItem, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     paired(target, path, "ar", "off").run([make_item(0)])
