@@ -119,7 +119,7 @@ def _steps(answer: Answer) -> list[list[float]]:
     total, steps = 0, []
     for at, count in answer.arrivals:
         total += count
-        steps.append([at * 1e3, total, 0, count - 1])
+        steps.append([at * 1e3, total, 0, count - 1 if answer.accepted else 0])
     return steps
 
 

@@ -54,12 +54,15 @@ class Answer:
 
     @property
     def steps(self) -> int:
-        """Steps of the target that made the output, as well as this answer tells."""
+        """Steps of the target that made the output; one a token where neither report nor metrics speak of drafts.
+
+        Streamed chunks are no measure: a busy server sends several tokens in one.
+        """
         if self.report and self.report.get("steps"):
             return int(self.report["steps"])
         if self.accepted is not None:
             return len(self.token_ids) - self.accepted
-        return len(self.arrivals) or len(self.token_ids)
+        return len(self.token_ids)
 
     def to_json(self) -> dict[str, Any]:
         """The answer as JSON data; `Answer(**data)` reads it back."""
