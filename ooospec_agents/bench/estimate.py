@@ -129,7 +129,7 @@ def estimate(
     hidden = sum(exchange.reasoning_tokens for exchange in traffic.exchanges)
     methods = []
     for method in METHODS:
-        drafter = Redrafter(codec, stop_ids)
+        drafter = Redrafter(codec, stop_ids, price=price)
         steps, seconds = hidden, float(hidden)
         for number, (exchange, (text, calls)) in enumerate(zip(traffic.exchanges, outputs, strict=True)):
             ids = [*text, *calls, stop_ids[0]]

@@ -24,6 +24,7 @@ from ooospec_agents.bench.data import DataError, Item, load
 from ooospec_agents.bench.methods import BenchMethod, method_named
 from ooospec_agents.bench.redraft import Recorded, Redrafter, Step
 from ooospec_agents.bench.requests import Answer
+from ooospec_agents.drafting.budget import DEFAULT_PRICE
 from ooospec_agents.drafting.request import Method
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import Hint
@@ -148,6 +149,7 @@ class Run:
             row.get("scope", ""),
             hint,
             report["hint"]["at_token"] or 0,
+            report.get("timeline") or (),
         )
 
     def _hint_of(self, row: dict[str, Any], item: Item, plain: dict[tuple[str, str, str], Answer]) -> Hint | None:
@@ -172,14 +174,16 @@ def explain_as(recorded: Iterable[Recorded], redrafter: Redrafter, name: str) ->
     return [Explained(name, one.item, redrafter.steps(one)) for one in recorded]
 
 
-def causes_table(explained: Sequence[Explained]) -> Table:
-    """Steps by cause and by who was wrong, of one method."""
+def causes_table(explained: Sequence[Explained], price: float = DEFAULT_PRICE) -> Table:
+    """Steps by cause and by who was wrong, of one method, and what they come to at a price for each more token."""
     steps = [step for one in explained for step in one.steps]
     tokens = sum(step.committed for step in steps)
     recorded = [one.recorded_steps for one in explained if one.recorded_steps is not None]
     title = f"{explained[0].method}: {len(explained)} requests, {tokens} tokens in {len(steps)} steps"
     title += f" ({tokens / max(len(steps), 1):.2f} tokens a step)"
-    title += f"; the run took {sum(recorded)}" if recorded else ""
+    cost = sum(1 + price * step.drafted for step in steps)
+    title += f"; {tokens / max(cost, 1):.2f}x over plain where one more token in a step costs {price:g} of it"
+    title += f"; the run took {sum(recorded)} steps" if recorded else ""
     table = Table(title=title, title_justify="left")
     table.add_column("spent on")
     for name in ("steps", "share", "requests"):

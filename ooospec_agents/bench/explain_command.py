@@ -21,6 +21,7 @@ from ooospec_agents.bench.explain import (
 )
 from ooospec_agents.bench.methods import UnknownMethod, method_named
 from ooospec_agents.bench.redraft import WIDTH, Redrafter, codec_of
+from ooospec_agents.drafting.budget import DEFAULT_PRICE
 from ooospec_agents.weights import WeightsError, resolve
 
 
@@ -40,6 +41,9 @@ def main(
     worst: Annotated[int, typer.Option(help="Requests shown step by step, those with the most steps first.")] = 3,
     item: Annotated[str, typer.Option(help="Show only the request with this id.")] = "",
     width: Annotated[int, typer.Option(help="Most tokens drafted a step.")] = WIDTH,
+    price: Annotated[
+        float, typer.Option(help="Cost of one more token in a step, in steps of one, until recorded times tell it.")
+    ] = DEFAULT_PRICE,
     json_out: Annotated[Path | None, typer.Option("--json", help="File for every step.")] = None,
 ) -> None:
     """Say what every step of a recorded run was spent on, by source, and show the worst requests."""
@@ -48,7 +52,7 @@ def main(
         read = Run.read(run)
         items = [one for one in read.items(data or []) if dataset in ("", one.dataset) and item in ("", one.id)]
         codec, stops = codec_of(resolve(model or str(read.options.get("model", ""))))
-        redrafter = Redrafter(codec, stops, width)
+        redrafter = Redrafter(codec, stops, width, price)
         if as_method:
             plain = read.as_drafted(items, method_named(as_method), tool_choice, cold=not growing)
             explained = explain_as(plain, redrafter, as_method)
@@ -60,7 +64,7 @@ def main(
     names = [name for name in dict.fromkeys(one.method for one in explained) if not method or name in method]
     for name in names:
         mine = [one for one in explained if one.method == name]
-        console.print(causes_table(mine))
+        console.print(causes_table(mine, price))
         console.print(slots_table(mine))
         for one in sorted(mine, key=lambda one: -len(one.steps))[: 1 if item else worst]:
             show_request(one, console)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ooospec_agents.bench.blame import Blame, Reading, blame_difference, common_length, knew
 from ooospec_agents.bench.data import Item
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.drafting.budget import Budget
+from ooospec_agents.drafting.budget import DEFAULT_PRICE, Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Draft, Drafter, TokenCodec
 from ooospec_agents.drafting.memory import Stores
@@ -54,6 +55,8 @@ class Recorded:
         scope: Name of the stores that it draws from and adds to.
         hint: Its hint, or None.
         hint_at: Output tokens that were there when the hint was read.
+        timeline: `[ms, tokens so far, drafted, accepted]` at the end of each step of the run, from which the price of
+            a step is learned as it was then; empty where none was recorded.
     """
 
     item: Item
@@ -64,6 +67,7 @@ class Recorded:
     scope: str = ""
     hint: Hint | None = None
     hint_at: int = 0
+    timeline: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True)
@@ -94,12 +98,15 @@ class Redrafter:
         codec: The target's tokenizer.
         stop_ids: Ids that end an output, the end-of-text id first.
         width: Most tokens drafted a step.
+        price: Of one more token in a step, in steps of one token, until recorded times tell it.
     """
 
-    def __init__(self, codec: TokenCodec, stop_ids: Sequence[int], width: int = WIDTH) -> None:
+    def __init__(
+        self, codec: TokenCodec, stop_ids: Sequence[int], width: int = WIDTH, price: float = DEFAULT_PRICE
+    ) -> None:
         self.codec = codec
         self.stop_ids = tuple(stop_ids)
-        self.budget = OpenBudget()
+        self.budget = OpenBudget(price)
         self._width = width
         self._stores = Stores()
 
@@ -135,6 +142,8 @@ class Redrafter:
             text = came.text[len(self._text(ids[:begin])) : len(self._text(ids[:at]))]
             steps.append(Step(begin, at - begin, len(draft.tokens), accepted, text, blame))
         drafter.finish()
+        for before, after in pairwise(recorded.timeline):
+            self.budget.observe(1 + int(after[2]), (after[0] - before[0]) / 1e3)
         return steps
 
     def reading(self, ids: Sequence[int], wire_format: str) -> Reading:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ooospec_agents.bench.data import DataError, load
+from ooospec_agents.bench.data import DataError, load, load_named, take
 
 ROW = '{{"id": "{0}", "messages": [], "tools": []}}\n'
 
@@ -31,3 +31,20 @@ def test_the_shortest_prompts_come_first_where_asked(tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert [item.id for item in load(tmp_path, 2, shortest=True)] == ["r1", "r5"]
     assert [item.id for item in load(tmp_path, 2)] == ["r9", "r1"]
+
+
+def test_sets_are_found_by_name_or_place(tmp_path: Path) -> None:
+    (tmp_path / "api_bank.jsonl").write_text(ROW.format("a1"))
+    assert [item.dataset for item in load_named("api_bank", tmp_path)] == ["api_bank"]
+    assert [item.id for item in load_named(str(tmp_path / "api_bank.jsonl"))] == ["a1"]
+    assert load_named("own")[0].dataset == "own"
+    with pytest.raises(DataError, match="No data set 'api_bank'"):
+        load_named("api_bank")
+
+
+def test_a_limit_holds_for_each_set_and_the_sets_take_turns(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(ROW.format("a1") + ROW.format("a2") + ROW.format("a3"))
+    (tmp_path / "b.jsonl").write_text(ROW.format("b1") + ROW.format("b2"))
+    items = [*load(tmp_path / "a.jsonl"), *load(tmp_path / "b.jsonl")]
+    assert [item.id for item in take(items, 2)] == ["a1", "b1", "a2", "b2"]
+    assert [item.id for item in take(items, None)] == ["a1", "b1", "a2", "b2", "a3"]

@@ -87,6 +87,18 @@ def test_a_short_width_is_named() -> None:
     assert "full draft" in [step.blame.cause for step in steps]
 
 
+def test_the_price_of_a_step_is_learned_from_the_recorded_times() -> None:
+    drafts = redrafter()
+    before = drafts.budget.floor
+    # A token more costs half of a step: 100 ms, and 50 more for each draft token.
+    timeline = [[0.0, 1, 0, 0]]
+    for number in range(40):
+        drafted = number % 5
+        timeline.append([timeline[-1][0] + 100.0 + 50.0 * drafted, 1, drafted, drafted])
+    drafts.steps(recorded(RIGHT, timeline=timeline))
+    assert drafts.budget.floor > 2 * before
+
+
 def raw_file(tmp_path: Path) -> Path:
     answer = {
         "token_ids": [*map(ord, OUTPUT), STOP],
