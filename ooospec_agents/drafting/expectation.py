@@ -204,15 +204,24 @@ class Expectation:
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
         if known is not None:
-            found += self._lexical.guesses(known) if self._guessing else []
+            found += self._lexical_values(name, known) if self._guessing else []
             found += schema_guesses(known)
         return self._ranked(found, "value")
+
+    def _lexical_values(self, name: str, slot: Slot) -> Sequence[Guess]:
+        ahead = self.spec.guesses.values.get((name, slot.name)) if self.spec.guesses is not None else None
+        return self._lexical.guesses(slot) if ahead is None else ahead
 
     def _other_names(self) -> list[Guess]:
         functions = self.spec.catalog.functions
         if self._guessing:
             if self._lexical_names is None:
-                self._lexical_names = rank_functions(self.spec.catalog, self.spec.conversation)
+                ahead = self.spec.guesses
+                self._lexical_names = (
+                    list(ahead.names)
+                    if ahead is not None
+                    else rank_functions(self.spec.catalog, self.spec.conversation)
+                )
             return self._lexical_names
         earlier = [name for name in self.memory.names() if self.spec.catalog.function(name)]
         found = [Guess(name, 0.6 / (1 + rank), "history") for rank, name in enumerate(earlier[:4])]

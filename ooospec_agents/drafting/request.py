@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.guesses import LexicalGuesses
 
 Method = Literal["off", "toolspec", "lexical", "ooospec", "ceiling"]
 """How a request is drafted.
@@ -36,6 +37,7 @@ class RequestSpec:
         conversation: The messages as text, newest last, at most `MAX_CONVERSATION_CHARS` from the end.
         parallel: Whether several calls are allowed.
         reply_to: Local socket address that wants the report, or "".
+        guesses: Lexical guesses made ahead, or None: they are made when they are needed.
     """
 
     id: str
@@ -49,3 +51,4 @@ class RequestSpec:
     conversation: str = ""
     parallel: bool = True
     reply_to: str = ""
+    guesses: LexicalGuesses | None = None

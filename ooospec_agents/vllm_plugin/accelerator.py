@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import Method, RequestSpec
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import Hint
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 MAX_CATALOGS = 256
 """Catalogs kept in an API process, least recently used out first."""
+MAX_GUESSING = 8
+"""Requests for which guesses are made at once; beyond them the drafter guesses for itself."""
 REPORT_GRACE_S = 0.005
 """Longest wait for a report. It left the worker before the last token did, so it is nearly always there."""
 
@@ -88,6 +92,8 @@ class Accelerator:
         self._method: Method = "ooospec"
         self._gate: WaveGate | None = None
         self._catalogs: OrderedDict[bytes, Catalog] = OrderedDict()
+        self._guesser = ThreadPoolExecutor(1, "ooospec-guesses")
+        self._guessing = 0
 
     def start(
         self,
@@ -148,6 +154,7 @@ class Accelerator:
             return None
         body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **xargs}
         ticket = Ticket(spec.id, wishes.report)
+        self._start_guesses(spec)
         if wishes.hint:
             self._post_text(spec.id, wishes.hint)
         elif spec.method == "ooospec" and not wishes.client_id:
@@ -198,6 +205,7 @@ class Accelerator:
         sidecar, self._sidecar = self._sidecar, None
         predictor, self._predictor = self._predictor, None
         self.drafting = False
+        self._guesser.shutdown(wait=False, cancel_futures=True)
         if predictor is not None:
             await predictor.aclose()
         if sidecar is not None:
@@ -242,6 +250,28 @@ class Accelerator:
         else:
             self._catalogs.move_to_end(key)
         return catalog
+
+    def _start_guesses(self, spec: RequestSpec) -> None:
+        """Guess in a thread what the drafter would else guess while all requests of the engine wait for it."""
+        if spec.method not in ("lexical", "ooospec") or not spec.catalog.functions or self._guessing >= MAX_GUESSING:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+            done = loop.run_in_executor(self._guesser, LexicalGuesses.of, spec.catalog, spec.conversation)
+        except RuntimeError:  # no loop here, or closed: the drafter guesses for itself
+            return
+        self._guessing += 1
+        done.add_done_callback(lambda future: self._guessed(spec.id, future))
+
+    def _guessed(self, request_id: str, done: asyncio.Future[LexicalGuesses]) -> None:
+        self._guessing -= 1
+        if done.cancelled() or self._channel is None:
+            return
+        error = done.exception()
+        if error is None:
+            self._channel.guesses(request_id, done.result())
+        elif isinstance(error, Exception):
+            self.faults.swallow("guesses", error)
 
     def _start_prediction(self, ticket: Ticket, spec: RequestSpec, messages: Sequence[Any]) -> None:
         if self._predictor is None:

@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,17 +22,20 @@ from zmq.constants import Flag, SocketType
 from zmq.error import ZMQError
 from zmq.sugar.context import Context
 
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin.messages import (
     LOGGER,
     SENDER_CATALOGS,
     CatalogStore,
+    GuessesMessage,
     HintMessage,
     MessageError,
     Open,
     Report,
     decode,
+    encode_guesses,
     encode_hint,
     encode_open,
     encode_report,
@@ -85,11 +88,11 @@ class WorkerInbox:
             logger.warning("ooospec: %s; requests are served without drafts", self.fault)
             self.close()
 
-    def drain(self) -> list[Open | HintMessage]:
+    def drain(self) -> list[Open | HintMessage | GuessesMessage]:
         """Everything that has come, oldest first, at most `MAX_DRAINED` messages. Does not wait."""
         if self._socket is None:
             return []
-        messages: list[Open | HintMessage] = []
+        messages: list[Open | HintMessage | GuessesMessage] = []
         try:
             # Asking for the events first costs a tenth of a failed receive, and most steps find nothing.
             while len(messages) < MAX_DRAINED and has_mail(self._socket):
@@ -109,7 +112,7 @@ class WorkerInbox:
             self._context.term()
         self._socket = self._context = None
 
-    def _read(self, data: bytes, messages: list[Open | HintMessage]) -> None:
+    def _read(self, data: bytes, messages: list[Open | HintMessage | GuessesMessage]) -> None:
         try:
             message = decode(data, self._catalogs)
         except MessageError as error:
@@ -235,13 +238,11 @@ class ApiChannel:
 
     def hint(self, request_id: str, hint: Hint) -> bool:
         """Hand a hint to the workers; whether a worker got it. Never raises and never blocks."""
-        try:
-            data = encode_hint(HintMessage(request_id, hint))
-        except MessageError as error:
-            self._count(error)
-            return False
-        told = [self._send(socket, data) for socket in self._workers]
-        return any(told)
+        return self._tell(lambda: encode_hint(HintMessage(request_id, hint)))
+
+    def guesses(self, request_id: str, guesses: LexicalGuesses) -> bool:
+        """Hand guesses to the workers; whether a worker got them. Never raises and never blocks."""
+        return self._tell(lambda: encode_guesses(GuessesMessage(request_id, guesses)))
 
     def take_report(self, request_id: str) -> dict[str, Any] | None:
         """The newest report of a request if one has come; it is forgotten here. Never waits."""
@@ -265,6 +266,15 @@ class ApiChannel:
         if self._context is not None:
             self._context.term()
         self._context = None
+
+    def _tell(self, encode: Callable[[], bytes]) -> bool:
+        try:
+            data = encode()
+        except MessageError as error:
+            self._count(error)
+            return False
+        told = [self._send(socket, data) for socket in self._workers]
+        return any(told)
 
     def _open(self, rank: int, message: Open) -> bool:
         sent = self._sent[rank]

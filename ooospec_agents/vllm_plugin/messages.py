@@ -1,4 +1,4 @@
-"""What the API process and the worker process say to each other: three JSON messages over a local socket."""
+"""What the API process and the worker process say to each other: four JSON messages over a local socket."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ooospec_agents.catalog import Catalog, Function, Slot
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import METHODS, RequestSpec
 from ooospec_agents.hint import Hint
 
@@ -50,6 +51,15 @@ class HintMessage:
 
 
 @dataclass(frozen=True)
+class GuessesMessage:
+    """Guesses made ahead for the request of that id. `sent_at` is the sender's monotonic clock, in seconds."""
+
+    id: str
+    guesses: LexicalGuesses
+    sent_at: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True)
 class Report:
     """What became of one request: `body` is what the client sees under the key "ooospec", `id` included."""
 
@@ -86,7 +96,8 @@ def encode_open(message: Open, *, with_catalog: bool) -> bytes:
     Raises:
         MessageError: It is larger than `MAX_MESSAGE_BYTES` or holds what JSON cannot carry.
     """
-    spec = {item.name: getattr(message.spec, item.name) for item in fields(RequestSpec) if item.name != "catalog"}
+    apart = ("catalog", "guesses")
+    spec = {item.name: getattr(message.spec, item.name) for item in fields(RequestSpec) if item.name not in apart}
     catalog = message.spec.catalog
     body: dict[str, Any] = {"kind": "open", "at": message.sent_at, "spec": spec, "catalog": catalog.id}
     if with_catalog:
@@ -104,6 +115,15 @@ def encode_hint(message: HintMessage) -> bytes:
     return _dump({"kind": "hint", "at": message.sent_at, "id": message.id, "hint": hint})
 
 
+def encode_guesses(message: GuessesMessage) -> bytes:
+    """The message as JSON.
+
+    Raises:
+        MessageError: It is larger than `MAX_MESSAGE_BYTES` or holds what JSON cannot carry.
+    """
+    return _dump({"kind": "guesses", "at": message.sent_at, "id": message.id, "guesses": message.guesses.to_data()})
+
+
 def encode_report(report: Report) -> bytes:
     """The report as JSON.
 
@@ -113,7 +133,7 @@ def encode_report(report: Report) -> bytes:
     return _dump({"kind": "report", "id": report.id, "body": dict(report.body)})
 
 
-def decode(data: bytes, catalogs: CatalogStore) -> Open | HintMessage | Report:
+def decode(data: bytes, catalogs: CatalogStore) -> Open | HintMessage | GuessesMessage | Report:
     """Read one message. A catalog that comes with it goes into `catalogs`, one that does not comes from it.
 
     A catalog that is neither sent nor known is read as an empty one: the request then has less to go on.
@@ -129,6 +149,9 @@ def decode(data: bytes, catalogs: CatalogStore) -> Open | HintMessage | Report:
         if kind == "hint":
             hint = Hint.model_validate(body["hint"])
             return HintMessage(str(body["id"]), hint, sent_at=float(body["at"]))
+        if kind == "guesses":
+            guesses = LexicalGuesses.from_data(body["guesses"])
+            return GuessesMessage(str(body["id"]), guesses, sent_at=float(body["at"]))
         if kind == "report":
             return Report(str(body["id"]), dict(body["body"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

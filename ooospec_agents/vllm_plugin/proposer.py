@@ -16,7 +16,7 @@ from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_i
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
 from ooospec_agents.vllm_plugin.compat import obstacle
 from ooospec_agents.vllm_plugin.drafters import MakeDrafter, real_drafters
-from ooospec_agents.vllm_plugin.messages import LOGGER, HintMessage
+from ooospec_agents.vllm_plugin.messages import LOGGER, GuessesMessage, HintMessage
 from ooospec_agents.vllm_plugin.repairs import Repair, repair_all
 from ooospec_agents.vllm_plugin.row import Drafts, Row, stop_ids
 from ooospec_agents.vllm_plugin.waiting import WaitingRoom
@@ -149,6 +149,8 @@ class Proposer:
             if isinstance(message, HintMessage):
                 self._waiting.hint(message)
                 hints[message.id] = message
+            elif isinstance(message, GuessesMessage):
+                self._waiting.guesses(message)
             else:
                 self._waiting.open(message)
                 if message.spec.reply_to:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ooospec_agents.vllm_plugin.messages import HintMessage, Open
+from ooospec_agents.vllm_plugin.messages import GuessesMessage, HintMessage, Open
 
 MAX_REQUESTS = 1024
 """Requests that may wait for their first step."""
@@ -57,6 +57,13 @@ class WaitingRoom:
             self._requests[message.id] = replace(waiting, hint=message)
         elif message.id not in self._finished:
             _put(self._early, message.id, (message, self._clock()), MAX_EARLY_HINTS)
+
+    def guesses(self, message: GuessesMessage) -> None:
+        """Guesses came: they count for rows of that request that begin later."""
+        waiting = self._requests.get(message.id)
+        if waiting is not None:
+            spec = replace(waiting.open.spec, guesses=message.guesses)
+            self._requests[message.id] = replace(waiting, open=replace(waiting.open, spec=spec))
 
     def get(self, request_id: str) -> Waiting | None:
         """What was announced of a request, or None."""

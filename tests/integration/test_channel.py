@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from ooospec_agents.catalog import Catalog, Function
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.hint import Hint
-from ooospec_agents.vllm_plugin.messages import MAX_MESSAGE_BYTES, HintMessage, Open
+from ooospec_agents.vllm_plugin.messages import MAX_MESSAGE_BYTES, GuessesMessage, HintMessage, Open
 
 zmq = pytest.importorskip("zmq")
 
@@ -57,8 +59,8 @@ def outbox() -> Iterator[WorkerOutbox]:
     box.close()
 
 
-def read(inbox: WorkerInbox, count: int, seconds: float = 5.0) -> list[Open | HintMessage]:
-    messages: list[Open | HintMessage] = []
+def read(inbox: WorkerInbox, count: int, seconds: float = 5.0) -> list[Open | HintMessage | GuessesMessage]:
+    messages: list[Open | HintMessage | GuessesMessage] = []
     deadline = time.monotonic() + seconds
     while len(messages) < count and time.monotonic() < deadline:
         messages += inbox.drain()
@@ -74,6 +76,17 @@ def test_request_and_hint_arrive_in_order(api: ApiChannel, inbox: WorkerInbox) -
     assert opened.spec == replace(SPEC, reply_to=api.reply_address)
     assert isinstance(hinted, HintMessage)
     assert (hinted.id, hinted.hint) == ("r1", HINT)
+
+
+def test_guesses_arrive_as_they_were_made(api: ApiChannel, inbox: WorkerInbox) -> None:
+    guesses = LexicalGuesses(
+        (Guess("weather", 0.9, "lexical"),),
+        {("weather", "days"): (Guess([1, "x"], 0.5, "lexical"), Guess(True, 0.1, "lexical"))},
+    )
+    assert api.guesses("r1", guesses)
+    [message] = read(inbox, 1)
+    assert isinstance(message, GuessesMessage)
+    assert (message.id, message.guesses) == ("r1", guesses)
 
 
 def test_catalog_is_sent_once(api: ApiChannel, inbox: WorkerInbox, monkeypatch: pytest.MonkeyPatch) -> None:

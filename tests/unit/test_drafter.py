@@ -1,6 +1,8 @@
 """Drafts, checked against a target whose output is known."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FLAT, FORMATS, Style
@@ -298,6 +301,17 @@ def test_a_key_of_another_function_is_finished() -> None:
     request = drafter(spec())
     request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"ci'))
     assert Letters().decode(request.draft(500).tokens).startswith('ty":')
+
+
+@pytest.mark.parametrize("method", ["lexical", "ooospec"])
+def test_guesses_made_ahead_are_those_that_the_drafter_would_make(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = spec(method)
+    alone = serve(drafter(request), output())
+    ahead = replace(request, guesses=LexicalGuesses.of(CATALOG, SAID))
+    for source in ("rank_functions", "LexicalValues.guesses"):
+        monkeypatch.setattr(f"ooospec_agents.drafting.expectation.{source}", lambda *_: pytest.fail("guessed again"))
+    assert serve(drafter(ahead), output()) == alone
+    assert LexicalGuesses.from_data(json.loads(json.dumps(ahead.guesses.to_data()))) == ahead.guesses  # type: ignore[union-attr]
 
 
 def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import REPORT_HEADER, CallHint, Hint, SlotHint
 from ooospec_agents.sidecar.gate import TRIED_FIRST, WaveGate
@@ -32,6 +35,7 @@ class FakeChannel:
     def __init__(self) -> None:
         self.opened: list[RequestSpec] = []
         self.hints: list[tuple[str, Hint]] = []
+        self.guessed: dict[str, LexicalGuesses] = {}
         self.works = True
         self.silent = False
 
@@ -41,6 +45,10 @@ class FakeChannel:
 
     def hint(self, request_id: str, hint: Hint) -> bool:
         self.hints.append((request_id, hint))
+        return True
+
+    def guesses(self, request_id: str, guesses: LexicalGuesses) -> bool:
+        self.guessed[request_id] = guesses
         return True
 
     async def report(self, request_id: str, timeout: float) -> dict[str, Any] | None:
@@ -390,6 +398,35 @@ async def test_sidecar_is_not_asked_where_its_hint_is_not_wanted(xargs: dict[str
     sidecar = FakeSidecar()
     await call(FakeApp(), accelerator(None, sidecar), dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
     assert sidecar.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "made"), [("lexical", True), ("ooospec", True), ("toolspec", False), ("off", False)]
+)
+async def test_guesses_are_made_beside_the_request(method: str, made: bool) -> None:
+    channel = FakeChannel()
+    body = {**CHAT, "tools": TOOLS, "vllm_xargs": {"ooospec": method, "ooospec_report": 1}}
+    await call(FakeApp(), accelerator(channel), dump(body))
+    async with asyncio.timeout(5):
+        while made and not channel.guessed:
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0)
+    expected = {channel.opened[0].id: LexicalGuesses.of(Catalog.from_tools(TOOLS), "user: Paris?")} if made else {}
+    assert channel.guessed == expected
+
+
+async def test_guesses_that_fail_cost_the_request_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LexicalGuesses, "of", fail)
+    channel = FakeChannel()
+    ours = accelerator(channel)
+    start, body = await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS}))
+    async with asyncio.timeout(5):
+        while not ours.faults.counts:
+            await asyncio.sleep(0.001)
+    assert (start["status"], body, channel.guessed) == (200, b'{"id":"c1"}', {})
 
 
 async def test_a_first_hint_is_sent_at_once_and_a_surer_one_replaces_it_slot_by_slot() -> None:

@@ -2,10 +2,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin import waiting as module
-from ooospec_agents.vllm_plugin.messages import HintMessage, Open
+from ooospec_agents.vllm_plugin.messages import GuessesMessage, HintMessage, Open
 from ooospec_agents.vllm_plugin.waiting import WaitingRoom
 
 
@@ -45,6 +46,17 @@ def test_newest_hint_counts(room: WaitingRoom) -> None:
     room.hint(hint("r", "first"))
     room.hint(hint("r", "second"))
     assert hinted(room, "r") == "second"
+
+
+def test_guesses_count_for_rows_that_begin_later(room: WaitingRoom) -> None:
+    guesses = LexicalGuesses((), {})
+    room.guesses(GuessesMessage("r", guesses))
+    room.open(announce("r"))
+    room.hint(hint("r", "kept"))
+    assert room.get("r").open.spec.guesses is None  # type: ignore[union-attr]
+    room.guesses(GuessesMessage("r", guesses))
+    assert room.get("r").open.spec.guesses is guesses  # type: ignore[union-attr]
+    assert hinted(room, "r") == "kept"
 
 
 def test_early_hint_finds_its_request(room: WaitingRoom) -> None:

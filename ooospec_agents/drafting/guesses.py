@@ -1,0 +1,68 @@
+"""The dear guesses of one request, made ahead: they need no engine, and an engine step need not wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.lexical import LexicalValues
+from ooospec_agents.drafting.sources.shared_words import rank_functions
+
+MAX_NAMES = 16
+"""Functions ranked, at most."""
+LIKELY = 2
+"""Functions whose values are guessed ahead, the likeliest; those of others are guessed when one is called."""
+MAX_VALUE_CHARS = 512
+
+
+@dataclass(frozen=True)
+class LexicalGuesses:
+    """What `rank_functions` and `LexicalValues` say of one request.
+
+    Attributes:
+        names: Functions, likeliest first.
+        values: Values by function and slot, likeliest first.
+    """
+
+    names: tuple[Guess, ...]
+    values: Mapping[tuple[str, str], tuple[Guess, ...]]
+
+    @classmethod
+    def of(cls, catalog: Catalog, conversation: str) -> LexicalGuesses:
+        """Guess: about a millisecond's work."""
+        names = tuple(rank_functions(catalog, conversation)[:MAX_NAMES])
+        lexical = LexicalValues(conversation)
+        values = {}
+        for guess in names[:LIKELY]:
+            function = catalog.function(guess.value)
+            for slot in function.slots if function is not None else ():
+                found = lexical.guesses(slot)
+                values[guess.value, slot.name] = tuple(g for g in found if len(str(g.value)) <= MAX_VALUE_CHARS)
+        return cls(names, values)
+
+    def to_data(self) -> dict[str, Any]:
+        """As JSON-able data; `from_data` reads it back."""
+        return {
+            "names": [[guess.value, guess.confidence] for guess in self.names],
+            "values": [
+                [name, slot, [[guess.value, guess.confidence] for guess in found]]
+                for (name, slot), found in self.values.items()
+            ],
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> LexicalGuesses:
+        """Read what `to_data` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: The data has another form.
+        """
+        values = {(str(name), str(slot)): _read(found) for name, slot, found in data["values"]}
+        return cls(_read(data["names"]), values)
+
+
+def _read(found: Any) -> tuple[Guess, ...]:
+    return tuple(Guess(value, float(confidence), "lexical") for value, confidence in found)
