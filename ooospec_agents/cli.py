@@ -222,9 +222,7 @@ def _add_program(name: str, module: str, text: str, extras: str) -> None:
 
 _add_program("demo", "ooospec_agents.bench.demo", "Run one agent on plain vLLM and on ours.", "langchain,cpu,dev")
 _add_program("bench", "ooospec_agents.bench", "Run methods in pairs, request by request.", "langchain,cpu,dev")
-_add_program(
-    "estimate", "ooospec_agents.bench.estimate_command", "What drafting would bring to your traffic.", "dev"
-)
+_add_program("estimate", "ooospec_agents.bench.estimate_command", "What drafting would bring to your traffic.", "dev")
 _add_program("explain", "ooospec_agents.bench.explain_command", "Say what the steps of a run were spent on.", "cpu")
 _add_program("report", "ooospec_agents.bench.report_command", "Write an HTML page of measured runs.", "cpu")
 _add_program("train", "ooospec_agents.training.train_command", "Train a sidecar's adapter.", "cpu")
