@@ -22,7 +22,7 @@ test: .venv/.ready weights-test
 
 bench: .venv/.ready weights-demo
 	@test -n "$(DATA)" || { echo "Name the requests to measure with: make bench DATA=requests.jsonl"; exit 1; }
-	$(BIN)/python -m ooospec_agents.bench --data $(DATA) --model $(MODEL) --out $(OUT) $(ARGS)
+	$(BIN)/python -m ooospec_agents.bench --data $(DATA) --target $(MODEL) --out $(OUT) $(ARGS)
 
 check: .venv/.ready
 	$(BIN)/ruff check .

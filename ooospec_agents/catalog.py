@@ -174,10 +174,11 @@ def _slots(parameters: Any) -> tuple[Slot, ...]:
         raise SchemaError(msg)
     required = schema.get("required")
     names = required if isinstance(required, list) else []
-    return tuple(_slot(name, part, name in names) for name, part in properties.items())
+    return tuple(slot_of(name, part, name in names) for name, part in properties.items())
 
 
-def _slot(name: str, schema: dict[str, Any], required: bool) -> Slot:
+def slot_of(name: str, schema: dict[str, Any], required: bool) -> Slot:
+    """A slot from its name and its JSON Schema, in which every `$ref` is resolved."""
     return Slot(
         name=name,
         types=types_of(schema),
@@ -203,5 +204,5 @@ def _function_data(function: Function) -> dict[str, Any]:
 
 def _function_of(data: Mapping[str, Any]) -> Function:
     # The rest of a slot is read off its schema again, which costs less than sending it.
-    slots = tuple(_slot(slot["name"], slot["schema"], slot["required"]) for slot in data["slots"])
+    slots = tuple(slot_of(slot["name"], slot["schema"], slot["required"]) for slot in data["slots"])
     return Function(data["name"], data["description"], slots, data.get("understood", True))

@@ -199,6 +199,9 @@ def _add_program(name: str, module: str, text: str, extras: str) -> None:
 
 _add_program("demo", "ooospec_agents.bench.demo", "Run one agent on plain vLLM and on ours.", "langchain,cpu,dev")
 _add_program("bench", "ooospec_agents.bench", "Run methods in pairs, request by request.", "langchain,cpu,dev")
+_add_program("estimate", "ooospec_agents.bench.estimate", "Say what drafting would bring to your own traffic.", "dev")
+_add_program("explain", "ooospec_agents.bench.explain", "Say what each step of a recorded run was spent on.", "cpu")
+_add_program("report", "ooospec_agents.bench.report", "Write an HTML page of measured runs.", "cpu")
 _add_program("train", "ooospec_agents.training.train_command", "Train a sidecar's adapter.", "cpu")
 _add_program("evaluate", "ooospec_agents.training.evaluate_command", "Score a sidecar against right answers.", "cpu")
 

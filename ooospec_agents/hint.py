@@ -14,6 +14,8 @@ REPORT_HEADER = "x-ooospec-report"
 """HTTP header by which a client asks for the report where it does not know yet whether the target is ours."""
 MAX_CALLS = 32
 """Most calls, and most alternatives, in one hint."""
+MAX_OUTPUT_CHARS = 32 * 1024
+"""Most characters of an expected output."""
 MAX_SLOTS = 128
 """Most slots in one call."""
 
@@ -58,6 +60,8 @@ class Hint(BaseModel):
         calls: The expected calls, in order. Empty with `no_call` 1.0: the target is expected to answer in text.
         alternatives: Guesses for other functions, used when the target turns out to call one of those.
         no_call: Probability that the target calls nothing.
+        output: The whole output as text, where it is known from before (the same request asked again, a run replayed):
+            drafted as it stands for as long as the target agrees; where it departs, the calls count.
         source: Who predicted: "sidecar", "client", ... (a label for reports).
     """
 
@@ -66,6 +70,7 @@ class Hint(BaseModel):
     calls: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
     alternatives: Annotated[tuple[CallHint, ...], Field(max_length=MAX_CALLS)] = ()
     no_call: Confidence = 0.0
+    output: str = Field(default="", max_length=MAX_OUTPUT_CHARS)
     source: str = Field(default="hint", max_length=32)
 
     @field_validator("calls", "alternatives", mode="before")

@@ -1,6 +1,8 @@
 """`python -m ooospec_agents.bench`: methods in pairs."""
 
-from ooospec_agents.bench.paired import app
+import typer
+
+from ooospec_agents.bench.bench_command import main
 
 if __name__ == "__main__":
-    app()
+    typer.run(main)

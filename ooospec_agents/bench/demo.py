@@ -25,7 +25,7 @@ from rich.table import Table
 from ooospec_agents.bench.demo_agent import Side, Turn, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS, TOOLS, Task
 from ooospec_agents.bench.requests import LIMITS
-from ooospec_agents.bench.servers import Setup, fits, ours, sidecar, stock
+from ooospec_agents.bench.servers import Setup, SidecarSetup, fits, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
 
@@ -246,7 +246,7 @@ def main(
                 with live:
                     run_plain(results, plain, client, show)
         with console.status("starting the sidecar and ours (a minute or two) ..."):
-            helper = stack.enter_context(sidecar(sidecar_model, logs, adapter, sidecar_cores))
+            helper = stack.enter_context(sidecar(SidecarSetup(sidecar_model, adapter, sidecar_cores), logs))
             our_server = stack.enter_context(ours(setup, logs, helper))
         own = stack.enter_context(Side(accelerated_chat, our_server.url, our_server.model))
         live = Live(table_of(results), console=console, refresh_per_second=4)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -28,17 +29,29 @@ class Wire:
     """The JSON bodies that went over the wire: requests and their answers, in order.
 
     A chat model drops token ids and whatever else it does not know, so they are read here.
+
+    Attributes:
+        requests: Bodies of the requests.
+        answers: Bodies of the answers.
+        seconds: Of each, from its sending to the last byte of its answer.
     """
 
     requests: list[dict[str, Any]] = field(default_factory=list)
     answers: list[dict[str, Any]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def begin(self, request: Any) -> None:
+        """Hook for an httpx client, before a request is sent."""
+        request.extensions["began"] = time.perf_counter()
 
     def note(self, response: Any) -> None:
         """Hook for an httpx client."""
         response.read()
+        took = time.perf_counter() - response.request.extensions["began"]
         if response.request.url.path.endswith("/chat/completions") and response.status_code == 200:
             self.requests.append(json.loads(response.request.content))
             self.answers.append(json.loads(response.content))
+            self.seconds.append(took)
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,9 @@ class Side:
 
         self.wire = Wire()
         self.url = url
-        self._http = DefaultHttpxClient(event_hooks={"response": [self.wire.note]}, timeout=300)
+        self._http = DefaultHttpxClient(
+            event_hooks={"request": [self.wire.begin], "response": [self.wire.note]}, timeout=300
+        )
         chat = factory(
             model=model,
             base_url=f"{url}/v1",
@@ -98,11 +113,11 @@ class Side:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def run(self, task: Task) -> list[AnyMessage]:
+    def run(self, task: Task, callbacks: Sequence[BaseCallbackHandler] = ()) -> list[AnyMessage]:
         """Let the agent do the task; its messages. An agent that goes round in circles is stopped."""
         messages: list[AnyMessage] = [HumanMessage(task.prompt)]
         try:
-            limit: RunnableConfig = {"recursion_limit": 2 * MAX_TURNS}
+            limit: RunnableConfig = {"recursion_limit": 2 * MAX_TURNS, "callbacks": list(callbacks)}
             for state in self._whole.stream({"messages": [*messages]}, limit, stream_mode="values"):
                 messages = state["messages"]
         except GraphRecursionError:

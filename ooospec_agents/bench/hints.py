@@ -18,6 +18,8 @@ Kind = Literal["right", "wrong_name", "wrong_value", "half", "late", "never", "g
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 CONFIDENCE = 0.9
+CERTAIN = 0.99
+"""Of a hint that is the plain output."""
 LATE_AFTER = 6
 """A late hint is posted after this many output tokens."""
 
@@ -54,16 +56,24 @@ def calls_of(answer: Answer) -> list[Call]:
     return calls
 
 
-def hint_of(calls: Sequence[Call]) -> Hint:
-    """The hint that says exactly these calls; for none, that no call is expected."""
+def hint_of(calls: Sequence[Call], *, complete: bool = True, confidence: float = CONFIDENCE) -> Hint:
+    """The hint that says exactly these calls, `complete`: and no other slot; for none, that no call is expected."""
     if not calls:
         return Hint(no_call=1.0, source="bench")
-    return Hint(calls=tuple(_call_hint(name, arguments) for name, arguments in calls), source="bench")
+    return Hint(
+        calls=tuple(_call_hint(name, arguments, complete, confidence) for name, arguments in calls), source="bench"
+    )
 
 
 def gold_hint(item: Item) -> Hint:
     """The data's reference calls as a hint."""
     return hint_of([(call["name"], call["arguments"]) for call in item.gold])
+
+
+def wrong_hint(calls: Sequence[Call], item: Item) -> Hint:
+    """A hint of which nothing is right: other functions, other values; for no call, some call."""
+    calls = calls or [(other_name("", item), {})]
+    return hint_of([(other_name(name, item), {key: wrong(value) for key, value in a.items()}) for name, a in calls])
 
 
 def degraded_hint(calls: Sequence[Call], item: Item, right: float, seed: str) -> Hint:
@@ -91,7 +101,7 @@ def delivery(kind: Kind, calls: Sequence[Call], item: Item) -> Delivery:
         return Delivery(with_request=hint_of(changed).to_json())
     if kind == "half":
         halves = [(name, dict(list(a.items())[: len(a) // 2])) for name, a in calls]
-        return Delivery(with_request=hint_of(halves).to_json())
+        return Delivery(with_request=hint_of(halves, complete=False).to_json())
     if kind == "late":
         return Delivery(posted=hint_of(calls).to_json().encode(), after_tokens=LATE_AFTER, tagged=True)
     if kind == "garbage":
@@ -121,6 +131,6 @@ def wrong(value: Any) -> Any:
     return "x"
 
 
-def _call_hint(name: str, arguments: dict[str, Any]) -> CallHint:
-    slots = {key: SlotHint(value=value, confidence=CONFIDENCE) for key, value in arguments.items()}
-    return CallHint(name=name, confidence=CONFIDENCE, slots=slots)
+def _call_hint(name: str, arguments: dict[str, Any], complete: bool, confidence: float) -> CallHint:
+    slots = {key: SlotHint(value=value, confidence=confidence) for key, value in arguments.items()}
+    return CallHint(name=name, confidence=confidence, slots=slots, complete=complete)

@@ -193,6 +193,7 @@ def main(
     data: Annotated[Path, typer.Option(help="JSONL file or folder of such files.")],
     out: Annotated[Path, typer.Option(help="Result JSON; raw requests stand beside it as .jsonl.")],
     limit: int = 20,
+    shortest: Annotated[bool, typer.Option(help="Take the requests with the shortest prompts.")] = False,
     cross: Annotated[str, typer.Option(help="full: every combination an item; pairs: one each.")] = "full",
     dtype: Annotated[str, typer.Option(help="float32 must be identical; bfloat16 gives the rate.")] = "float32",
     max_tokens: int = 128,
@@ -207,7 +208,7 @@ def main(
     raw = RawLog(
         out.with_suffix(".jsonl"), {"model": model, "dtype": dtype, "max_tokens": max_tokens, "parallel": parallel}
     )
-    work = list(schedule(load(data, limit), "full" if cross == "full" else "pairs"))
+    work = list(schedule(load(data, limit, shortest=shortest), "full" if cross == "full" else "pairs"))
     setup = Setup(model, dtype=dtype, cores=cores)
     asked = {(item.dataset, item.id, combination[1]): item for item, combination in work}
     with httpx.Client(timeout=600, limits=LIMITS) as client, ThreadPoolExecutor(parallel) as pool:

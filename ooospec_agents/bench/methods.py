@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ooospec_agents.bench.data import Item
-from ooospec_agents.bench.hints import calls_of, degraded_hint, gold_hint, hint_of
+from ooospec_agents.bench.hints import CERTAIN, calls_of, degraded_hint, gold_hint, hint_of, wrong_hint
 from ooospec_agents.bench.requests import Answer
 
-Kind = Literal["stock", "ours", "suffix", "ngram"]
-"""Which server answers: stock vLLM, ours, or stock vLLM with one of its own drafters."""
+Kind = str
+"""Which server answers: "stock" vLLM, "ours", or stock vLLM with a drafter of its own (a key of `DRAFTERS`)."""
 
-HintSource = Literal["", "sidecar", "gold", "perfect", "degraded"]
+HintSource = Literal["", "sidecar", "gold", "perfect", "values", "wrong", "none", "degraded"]
+"""Where a method's hint comes from. "perfect": the plain output, as written; "values": its calls' names and values."""
+
+DRAFTERS: Mapping[Kind, Mapping[str, Any]] = {
+    "ngram": {"method": "ngram", "num_speculative_tokens": 8, "prompt_lookup_min": 2, "prompt_lookup_max": 5},
+    "suffix": {"method": "suffix"},
+    "suffix-bold": {"method": "suffix", "suffix_decoding_max_spec_factor": 2.0},
+    "suffix-bolder": {
+        "method": "suffix",
+        "suffix_decoding_max_spec_factor": 4.0,
+        "suffix_decoding_min_token_prob": 0.05,
+    },
+    "suffix-deep": {
+        "method": "suffix",
+        "suffix_decoding_max_tree_depth": 40,
+        "suffix_decoding_max_spec_factor": 4.0,
+    },
+}
+"""vLLM's own drafters by name: `--speculative-config`. "suffix" has its defaults; the other three are settings of which
+the best is found on data that is not measured."""
 
 
 class UnknownMethod(ValueError):
@@ -28,7 +48,7 @@ class BenchMethod:
         server: Which server answers.
         drafting: Our `vllm_xargs.ooospec` value, "" on other servers.
         hint: Where its hint comes from, "" for none.
-        right: With "degraded": the probability that a slot is right.
+        right: With "degraded": the share of valued slots that are kept.
         replay: Whether recorded token ids are sent along (the ceiling).
     """
 
@@ -42,7 +62,24 @@ class BenchMethod:
     @property
     def needs_recording(self) -> bool:
         """Whether the plain output must be known before the request is sent: a limit, not a method."""
-        return self.replay or self.hint in {"perfect", "degraded"}
+        return self.replay or self.hint in {"perfect", "values", "degraded", "wrong"}
+
+    @property
+    def remembers(self) -> bool:
+        """Whether its server learns from what it answers."""
+        if self.server == "ours":
+            return self.drafting not in ("off", "ceiling")
+        return self.server.startswith("suffix")
+
+    @property
+    def row_name(self) -> str:
+        """The method's name in a result row, where the hint's origin has a field of its own."""
+        return "ooospec" if self.drafting == "ooospec" and self.hint not in {"perfect", "values"} else self.name
+
+    @property
+    def hints(self) -> str:
+        """Where its hints come from, as `--hints` names it; "" where it takes none."""
+        return self.name if self.hint == "degraded" else self.hint
 
     @property
     def given_answer(self) -> bool:
@@ -64,7 +101,12 @@ class BenchMethod:
         if self.hint == "gold":
             xargs["ooospec_hint"] = gold_hint(item).to_json()
         elif self.hint == "perfect" and plain:
-            xargs["ooospec_hint"] = hint_of(calls_of(plain)).to_json()
+            known = hint_of(calls_of(plain), confidence=CERTAIN).model_copy(update={"output": plain.text})
+            xargs["ooospec_hint"] = known.to_json()
+        elif self.hint == "values" and plain:
+            xargs["ooospec_hint"] = hint_of(calls_of(plain), confidence=CERTAIN).to_json()
+        elif self.hint == "wrong" and plain:
+            xargs["ooospec_hint"] = wrong_hint(calls_of(plain), item).to_json()
         elif self.hint == "degraded" and plain:
             xargs["ooospec_hint"] = degraded_hint(calls_of(plain), item, self.right, seed).to_json()
         if self.replay and plain:
@@ -76,21 +118,29 @@ _METHODS = {
     method.name: method
     for method in (
         BenchMethod("ar", "stock"),
-        BenchMethod("suffix", "suffix"),
-        BenchMethod("ngram", "ngram"),
+        *(BenchMethod(name, name) for name in DRAFTERS),
         BenchMethod("off", "ours", "off"),
         BenchMethod("toolspec", "ours", "toolspec"),
         BenchMethod("lexical", "ours", "lexical"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
         BenchMethod("gold", "ours", "ooospec", "gold"),
+        BenchMethod("wrong", "ours", "ooospec", "wrong"),
+        BenchMethod("none", "ours", "ooospec", "none"),
         BenchMethod("perfect", "ours", "ooospec", "perfect"),
+        BenchMethod("perfect-values", "ours", "ooospec", "values"),
         BenchMethod("ceiling", "ours", "ceiling", replay=True),
     )
 }
 
 
+def with_hints(names: list[str], hints: list[str]) -> list[str]:
+    """Method names with "ooospec" replaced by the methods of these hint origins ("sidecar": itself)."""
+    origins = ["ooospec" if origin == "sidecar" else origin for origin in hints] or ["ooospec"]
+    return list(dict.fromkeys(name for asked in names for name in (origins if asked == "ooospec" else [asked])))
+
+
 def method_named(name: str) -> BenchMethod:
-    """The method of that name; "degraded:0.64" is a hint whose slots are right with that probability.
+    """The method of that name; "degraded:0.64" is ours with hints that keep this share of the right values.
 
     Raises:
         UnknownMethod: There is none.
@@ -105,56 +155,3 @@ def method_named(name: str) -> BenchMethod:
         msg = f"Unknown method {name!r}: use one of {', '.join(_METHODS)} or degraded:P with P from 0 to 1."
         raise UnknownMethod(msg)
     return _METHODS[name]
-
-
-class Leak(AssertionError):
-    """A method saw an answer before it was asked: the run is worthless."""
-
-
-@dataclass
-class Ledger:
-    """Checks, from scopes and reports, that no timed request could know an answer of itself.
-
-    Attributes:
-        cold: Whether every request must have stores of its own, hence an empty history.
-        seen: Pairs of a scope and an item ("" for any, where cold) whose answer the scope's stores may hold.
-    """
-
-    cold: bool = True
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-    def key(self, scope: str, dataset: str, item: str) -> tuple[str, str]:
-        """What may be used once."""
-        return scope, "" if self.cold else f"{dataset}/{item}"
-
-    def check(self, method: BenchMethod, item: Item, xargs: dict[str, Any], answer: Answer) -> None:
-        """Note one timed request.
-
-        Raises:
-            Leak: Its stores were not its own, or a token came from a source that must be empty.
-        """
-        if method.server != "ours":
-            return
-        where = f"method {method.name!r}, request {item.id!r}"
-        scope = xargs.get("ooospec_scope", "")
-        if not scope or self.key(scope, item.dataset, item.id) in self.seen:
-            msg = f"{where}: scope {scope!r} was used before, so its stores may hold the answer"
-            raise Leak(msg)
-        self.seen.add(self.key(scope, item.dataset, item.id))
-        report = answer.report or {}
-        drafted = {source for source, n in (report.get("drafted") or {}).items() if n}
-        told = drafted & self._forbidden(method)
-        if told:
-            msg = f"{where}: tokens were drafted from {sorted(told)}, which must know nothing here"
-            raise Leak(msg)
-        if not method.given_answer and {"ooospec_hint", "ooospec_replay"} & set(xargs):
-            msg = f"{where}: an answer was sent along with the request"
-            raise Leak(msg)
-
-    def _forbidden(self, method: BenchMethod) -> set[str]:
-        """Sources that must be empty for this method."""
-        return (
-            ({"history"} if self.cold else set())
-            | (set() if method.hint else {"hint"})
-            | (set() if method.replay else {"replay"})
-        )

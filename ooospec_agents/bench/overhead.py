@@ -16,7 +16,7 @@ import typer
 from ooospec_agents.bench.data import Item, load
 from ooospec_agents.bench.rawlog import RawLog
 from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
-from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
+from ooospec_agents.bench.servers import Server, Setup, SidecarSetup, ours, sidecar, stock
 from ooospec_agents.bench.stats import ratio_of_totals
 from ooospec_agents.bench.summary import save
 
@@ -123,7 +123,7 @@ def first_token(
     )
     setup = Setup(model, dtype=dtype, cores=cores)
     with ExitStack() as stack:
-        helper = stack.enter_context(sidecar(sidecar_model, logs, cores=sidecar_cores))
+        helper = stack.enter_context(sidecar(SidecarSetup(sidecar_model, cores=sidecar_cores), logs))
         own = stack.enter_context(ours(setup, logs, helper))
         client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         ways = [first_token_way(own, client, drafting, cached) for drafting in ("ooospec", "lexical")]

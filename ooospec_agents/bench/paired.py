@@ -4,31 +4,34 @@ The rules of the comparison:
 
 - Prompt KV is cached for all alike: before a request is timed, each server answers it once with one token,
   not drafting, which starts no wave and enters no history.
-- Stores are cold: each timed request has a scope of its own; or they grow: one scope a method, to which each
-  request is new. `Ledger` checks from scopes and reports that no answer was known before it was asked; only
-  the limits (perfect, degraded, ceiling) get the recorded output.
+- Stores are cold: each timed request has a scope of its own. Or they are warm: one store a method, filled from one
+  list of other dialogues, the same for all; what was asked since is in it too, in the same order for all.
+- The wave starts with the timed request; the sidecar may hold the tools and the turns before the last message.
+- `Ledger` checks that no answer was known before it was asked; only the limits (perfect, degraded, wrong, ceiling) get
+  the recorded output, and gold the reference.
 - Every request counts, also those answered in text.
 """
 
 from __future__ import annotations
 
-import sys
+import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
-import typer
 
-from ooospec_agents.bench.data import Item, load
-from ooospec_agents.bench.methods import BenchMethod, Kind, Ledger, method_named
+from ooospec_agents.bench.data import Item
+from ooospec_agents.bench.ledger import Decode, Ledger
+from ooospec_agents.bench.methods import BenchMethod, Kind
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.requests import LIMITS, Answer, ask, chat_body, with_xargs
-from ooospec_agents.bench.servers import Server, Setup, ours, sidecar, stock
-from ooospec_agents.bench.summary import save, summarize
+from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs, written_text
+from ooospec_agents.bench.servers import Server
+from ooospec_agents.bench.waves import RecordedWave, SidecarProbe, posted_after
+
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Plan:
         max_tokens: Most output tokens of a request.
         stream: Whether answers are streamed.
         cached: Whether the prompt's KV is warmed; False: every request is prefilled anew.
-        growing: Whether a method's stores keep what it learned from the requests before.
+        warm: Other dialogues that fill each method's store first; None: stores are cold.
+        setting: "own": hints are replayed at the delays that they took alone; "shared": the sidecar runs beside.
         seed: Of degraded hints.
     """
 
@@ -50,38 +54,64 @@ class Plan:
     max_tokens: int = 256
     stream: bool = False
     cached: bool = True
-    growing: bool = False
+    warm: Sequence[Item] | None = None
+    setting: str = "shared"
     seed: str = "0"
+
+
+@dataclass
+class Helpers:
+    """What a run uses beside the targets.
+
+    Attributes:
+        probe: The running sidecar, to be warmed before a request; None: there is none.
+        sidecar: Its server, whose processor time is counted.
+        waves: Recorded answers of the sidecar by data set and request, for the setting "own".
+        decode: The target's tokenizer, to trace remembered tokens to the calls they came from.
+    """
+
+    probe: SidecarProbe | None = None
+    sidecar: Server | None = None
+    waves: Mapping[tuple[str, str], RecordedWave] = field(default_factory=dict)
+    decode: Decode | None = None
 
 
 class PairedRun:
     """One run over running servers. Resumes what stands in the raw log."""
 
-    def __init__(self, servers: Mapping[Kind, Server], plan: Plan, client: httpx.Client, raw: RawLog) -> None:
+    def __init__(
+        self,
+        servers: Mapping[Kind, Server],
+        plan: Plan,
+        client: httpx.Client,
+        raw: RawLog,
+        helpers: Helpers | None = None,
+    ) -> None:
         self._servers = servers
         self._plan = plan
         self._client = client
         self._raw = raw
-        self._ledger = Ledger(cold=not plan.growing)
-        for row in raw.rows:
-            if row.get("scope"):
-                self._ledger.seen.add(self._ledger.key(row["scope"], row["dataset"], row["item"]))
-        # A server that was started anew has forgotten all: what it learns from now on is a new scope.
+        self._helpers = helpers or Helpers()
+        self._ledger = Ledger(cold=plan.warm is None, decode=self._helpers.decode)
+        self._filled: set[str] = set()
+        # A server that was started anew has forgotten all: what it learns from now on is a new store.
         self._run_id = uuid.uuid4().hex
 
-    def run(self, items: Sequence[Item], progress: Callable[[str], None] = lambda _: None) -> None:
+    def run(self, items: Sequence[Item], progress: Progress = lambda _: None) -> None:
         """Answer every item by every method, except those already in the raw log.
 
         Raises:
             Leak: A method saw an answer before it was asked.
             RequestFailed: A server went away.
         """
+        methods = [m for m in self._plan.methods if m.server in self._servers]
         for turn, item in enumerate(items):
-            todo = [
-                m for m in self._plan.methods if not self._raw.find(item=item.id, dataset=item.dataset, method=m.name)
-            ]
+            todo = [m for m in methods if not self._done(m, item)]
             if not todo:
                 continue
+            if self._plan.warm is not None:
+                for method in todo:
+                    self._fill(method, items[:turn], progress)
             plain = self._record(item) if any(m.needs_recording for m in todo) else None
             if self._plan.cached:
                 self._warm(item, {m.server for m in todo})
@@ -89,9 +119,12 @@ class PairedRun:
             for method in [*todo[first:], *todo[:first]]:
                 answer = self._ask_timed(method, item, plain)
                 progress(
-                    f"[{turn + 1}/{len(items)}] {item.id} {method.name}: {answer.wall_s:.2f} s, "
+                    f"{item.id} {method.name}: {answer.wall_s:.2f} s, "
                     f"{len(answer.token_ids)} tokens in {answer.steps} steps"
                 )
+
+    def _done(self, method: BenchMethod, item: Item) -> bool:
+        return self._raw.find(item=item.id, dataset=item.dataset, method=method.name) is not None
 
     def _record(self, item: Item) -> Answer:
         """The plain output that the limits are given; recorded once, on a server that no method learns on."""
@@ -99,36 +132,73 @@ class PairedRun:
             return Answer(**row["answer"])
         kind: Kind = "stock" if "stock" in self._servers else "ours"
         body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
-        answer = ask(self._client, self._servers[kind].url, body)
+        server = self._servers[kind]
+        answer = ask(self._client, server.url, body)
+        answer.text = written_text(self._client, server.url, server.model, answer)
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
 
     def _warm(self, item: Item, kinds: Iterable[Kind]) -> None:
         for kind in kinds:
             body = self._body(kind, item) | {"max_tokens": 1, "stream": False}
+            body.pop("stream_options", None)
             ask(
                 self._client,
                 self._servers[kind].url,
                 with_xargs(body, {"ooospec": "off"} if kind == "ours" else {}),
             )
 
+    def _fill(self, method: BenchMethod, before: Sequence[Item], progress: Progress) -> None:
+        """Fill a method's store with the warm list, and with what a stopped run had asked of it."""
+        store = self._store(method)
+        if store in self._filled or not method.remembers:
+            return
+        self._filled.add(store)
+        fill = [*(self._plan.warm or ()), *(item for item in before if self._done(method, item))]
+        for number, item in enumerate(fill, start=1):
+            # An id of its own says that a hint will be posted: no wave starts, and none is.
+            xargs = {"ooospec": method.drafting, "ooospec_scope": store, "ooospec_id": uuid.uuid4().hex}
+            body = with_xargs(self._body(method.server, item), xargs if method.server == "ours" else {})
+            self._ledger.fill(store, item, ask(self._client, self._servers[method.server].url, body))
+            progress(f"filling the store of {method.name}: {number} of {len(fill)}")
+
+    def _store(self, method: BenchMethod) -> str:
+        """The store that a timed request draws from: a scope of ours, or what its server has seen."""
+        if self._plan.warm is not None or method.server != "ours":
+            own = "" if self._plan.warm is not None else uuid.uuid4().hex  # cold, others remember nothing
+            return f"{self._run_id}-{method.name}{own}"
+        return uuid.uuid4().hex
+
     def _ask_timed(self, method: BenchMethod, item: Item, plain: Answer | None) -> Answer:
-        scope = f"{self._run_id}-{method.name}" if self._plan.growing else uuid.uuid4().hex
-        xargs = method.xargs(item, plain, scope, self._plan.seed)
+        store = self._store(method)
+        xargs = method.xargs(item, plain, store, self._plan.seed)
+        wave = self._helpers.waves.get((item.dataset, item.id)) if method.hint == "sidecar" else None
+        tagged = method.server == "ours" and (method.hint == "none" or self._plan.setting == "own")
+        if tagged and method.hint in ("sidecar", "none"):
+            xargs["ooospec_id"] = uuid.uuid4().hex
         body = with_xargs(self._body(method.server, item), xargs)
         if not self._plan.cached:
             body["cache_salt"] = f"{method.name}/{item.id}"
-        answer = ask(self._client, self._servers[method.server].url, body)
-        self._ledger.check(method, item, xargs, answer)
-        self._raw.add(
-            {
-                "item": item.id,
-                "dataset": item.dataset,
-                "method": method.name,
-                "scope": xargs.get("ooospec_scope", ""),
-                "answer": answer.to_json(),
-            }
-        )
+        server = self._servers[method.server]
+        if method.hint == "sidecar" and self._helpers.probe is not None and not tagged:
+            self._helpers.probe.warm(item)
+        used, helped = server.cpu_s(), self._helpers.sidecar.cpu_s() if self._helpers.sidecar else 0.0
+        replayed = tagged and wave is not None
+        with posted_after(self._client, server.url, xargs["ooospec_id"], wave) if replayed else nullcontext():
+            answer = ask(self._client, server.url, body)
+        row = {
+            "item": item.id,
+            "dataset": item.dataset,
+            "method": method.name,
+            "scope": xargs.get("ooospec_scope", ""),
+            "cpu_s": server.cpu_s() - used,
+            "answer": answer.to_json(),
+        }
+        if method.hint == "sidecar" and self._helpers.sidecar is not None:
+            row["sidecar_cpu_s"] = self._helpers.sidecar.cpu_s() - helped
+        row |= _hint_fields(xargs, wave, answer)
+        self._ledger.check(method, item, xargs, answer, store)
+        self._raw.add(row)
         return answer
 
     def _body(self, kind: Kind, item: Item) -> dict[str, Any]:
@@ -141,86 +211,15 @@ class PairedRun:
         )
 
 
-SUFFIX_COLD = {"method": "suffix", "suffix_decoding_max_cached_requests": 0}
-"""vLLM's suffix decoding with no memory of other requests: the prompt and the output so far."""
-NGRAM = {"method": "ngram", "num_speculative_tokens": 8, "prompt_lookup_min": 2, "prompt_lookup_max": 5}
-
-app = typer.Typer(add_completion=False)
-
-
-@app.command()
-def main(
-    model: Annotated[str, typer.Option(help="Target model: name or folder.")],
-    data: Annotated[Path, typer.Option(help="JSONL file or folder of such files.")],
-    out: Annotated[Path, typer.Option(help="Result JSON; raw requests stand beside it as .jsonl.")],
-    method: Annotated[list[str], typer.Option(help="Methods, in any number.")] = [  # noqa: B006
-        "ar",
-        "lexical",
-        "ooospec",
-        "perfect",
-        "ceiling",
-    ],
-    tool_choice: str = "auto",
-    limit: int | None = None,
-    max_tokens: int = 256,
-    stream: bool = False,
-    cached: Annotated[bool, typer.Option(help="Warm each prompt's KV first, for all methods alike.")] = True,
-    dtype: str = "",
-    cores: Annotated[str, typer.Option(help="Cores of each target server, such as 0-1.")] = "0-1",
-    sidecar_model: Annotated[
-        str, typer.Option(help="Sidecar model; needed by method ooospec.")
-    ] = "SmolLM2-135M-Instruct",
-    sidecar_adapter: str | None = None,
-    sidecar_cores: str = "",
-    growing: Annotated[bool, typer.Option(help="Keep a method's stores from request to request.")] = False,
-    logs: Path = Path("out/logs"),
-) -> None:
-    """Measure methods in pairs on one data set and write the ratios of total times."""
-    methods = [method_named(name) for name in method]
-    items = load(data, limit)
-    setup = Setup(model, dtype=dtype, cores=cores)
-    raw = RawLog(
-        out.with_suffix(".jsonl"),
-        {
-            "model": model,
-            "tool_choice": tool_choice,
-            "max_tokens": max_tokens,
-            "stream": stream,
-            "cached": cached,
-            "dtype": setup.dtype_used,
-            "cores": cores,
-            "growing": growing,
-            "sidecar": [sidecar_model, sidecar_adapter, sidecar_cores],
-        },
-    )
-    plan = Plan(methods, tool_choice, max_tokens, stream, cached, growing)
-    kinds: set[Kind] = {m.server for m in methods}
-    with ExitStack() as stack:
-        servers: dict[Kind, Server] = {}
-        if "stock" in kinds or "ours" not in kinds:
-            servers["stock"] = stack.enter_context(stock(setup, logs))
-        if "ours" in kinds:
-            helper = None
-            if any(m.hint == "sidecar" for m in methods):
-                helper = stack.enter_context(sidecar(sidecar_model, logs, sidecar_adapter, sidecar_cores))
-            replay = any(m.replay for m in methods)
-            servers["ours"] = stack.enter_context(ours(setup, logs, helper, allow_replay=replay))
-        if "suffix" in kinds:
-            servers["suffix"] = stack.enter_context(stock(setup, logs, "suffix", SUFFIX_COLD))
-        if "ngram" in kinds:
-            servers["ngram"] = stack.enter_context(stock(setup, logs, "ngram", NGRAM))
-        client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
-        PairedRun(servers, plan, client, raw).run(items, progress=lambda line: print(line, file=sys.stderr))
-    facts = {
-        "target": model,
-        "tool_choice": tool_choice,
-        "dtype": setup.dtype_used,
-        "cached": cached,
-        "cores": cores,
-        "growing": growing,
-    }
-    save(out, "paired", facts | {"rows": summarize(raw.rows)})
-
-
-if __name__ == "__main__":
-    app()
+def _hint_fields(xargs: Mapping[str, Any], wave: RecordedWave | None, answer: Answer) -> dict[str, Any]:
+    """What the request's hint said, its size and how long its wave took, as far as it is known here."""
+    reported = (answer.report or {}).get("hint") or {}
+    said = reported.get("said")
+    if xargs.get("ooospec_hint") or (wave is not None and wave.hint):
+        said = json.loads(xargs.get("ooospec_hint") or (wave.hint if wave else ""))
+    fields: dict[str, Any] = {}
+    if said:
+        size = len(json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode())
+        fields |= {"hint": said, "hint_bytes": size}
+    wave_ms = wave.delay_s * 1e3 if wave is not None else reported.get("wave_ms")
+    return fields | ({"wave_ms": wave_ms} if wave_ms is not None else {})

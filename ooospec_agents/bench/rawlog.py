@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from ooospec_agents.bench.data import Item
 
 
 class OtherRun(ValueError):
@@ -47,6 +49,13 @@ class RawLog:
             self.rows.append(row)
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
+
+    def keep_items(self, items: Iterable[Item]) -> None:
+        """Keep the requests themselves, once each, so that the file can be read without its data sets."""
+        for item in items:
+            if self.find(method="item", dataset=item.dataset, item=item.id) is None:
+                said = {"messages": item.messages, "tools": item.tools, "gold": item.gold}
+                self.add({"item": item.id, "dataset": item.dataset, "method": "item", **said})
 
     def find(self, **fields: Any) -> dict[str, Any] | None:
         """The first row with these fields, or None."""

@@ -28,6 +28,7 @@ class Answer:
         token_ids: Output token ids, the stop token included where the server counts it.
         prompt_token_ids: Token ids of the rendered prompt.
         content: The text beside calls.
+        text: The whole output as the target wrote it, calls included; only of recorded answers.
         calls: `{"name": str, "arguments": JSON text}` in order.
         finish: The finish reason.
         wall_s: Seconds from sending to the last byte.
@@ -41,6 +42,7 @@ class Answer:
     token_ids: list[int] = field(default_factory=list)
     prompt_token_ids: list[int] = field(default_factory=list)
     content: str = ""
+    text: str = ""
     calls: list[dict[str, str]] = field(default_factory=list)
     finish: str = ""
     wall_s: float = 0.0
@@ -84,7 +86,23 @@ def chat_body(
     }
     if item.tools:
         body |= {"tools": item.tools, "tool_choice": tool_choice}
+    if stream:
+        body["stream_options"] = {"include_usage": True}  # vLLM streams a drafter's metrics only with the usage
     return body | ({"cache_salt": cache_salt} if cache_salt else {})
+
+
+def written_text(client: httpx.Client, url: str, model: str, answer: Answer) -> str:
+    """An answer's output as text, by the server's own tokenizer, without the token that stopped it.
+
+    Raises:
+        RequestFailed: The server does not say.
+    """
+    tokens = answer.token_ids[:-1] if answer.finish != "length" else answer.token_ids
+    response = client.post(f"{url}/detokenize", json={"model": model, "tokens": tokens})
+    if response.status_code != httpx.codes.OK:
+        msg = f"{url}/detokenize answered {response.status_code}: {response.text[:200]}"
+        raise RequestFailed(msg)
+    return str(response.json()["prompt"])
 
 
 def with_xargs(body: Mapping[str, Any], xargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def _paired(name: str, result: Mapping[str, Any]) -> str:
         f"Prompts {'cached' if result['cached'] else 'not cached'}, "
         f"stores {'growing' if result['growing'] else 'cold'}, {result['dtype']}, "
         f"cores {result['cores']}. "
-        "`ar` is stock vLLM; `perfect` and `ceiling` are given the plain output and are limits, not methods."
+        "`ar` is stock vLLM; `perfect` (the plain output as the hint), `perfect-values` "
+        "(its function and values only) and `ceiling` (its token ids) are limits, not methods."
     )
     rows = [
         [
@@ -65,6 +66,46 @@ def _paired(name: str, result: Mapping[str, Any]) -> str:
     ]
     between = "\n" + _table(["data", "ratio", "value"], rivals) if rivals else ""
     return _section(title, name, result, note, _table(head, rows) + between)
+
+
+def _bench(name: str, result: Mapping[str, Any]) -> str:
+    title = f"Benchmark: {result['target']}, `{result['tool_choice']}`, setting `{result['setting']}`"
+    alone = "; the sidecar's answers and delays were recorded while it ran alone, and replayed"
+    note = (
+        f"Stores {result['stores']}; prompts {'cached' if result['cached'] else 'not cached'}; {result['dtype']}, "
+        f"cores {result['cores'] or 'as vLLM chooses'}; servers {result['servers']}"
+        f"{alone if result['setting'] == 'own' and result['sidecar'] else ''}. Sidecar: {result['sidecar'] or 'none'}. "
+        "`ar` is stock vLLM; `perfect` and `ceiling` are given the plain output and are limits, not methods."
+    )
+    shown = [
+        [
+            row["dataset"], row["method"] + (f" ({row['hints']})" if row["hints"] else ""), row["n"],
+            _interval(row["speedup"], row["speedup_low"], row["speedup_high"]), f"{row['speedup_tokens']:.2f}",
+            row["steps"], f"{row['acceptance_length']:.2f}", f"{row['identical']:.3f}", f"{row['in_text']:.2f}",
+            _shown(row, "first_s", "{:.2f}"), _shown(row, "hint_first", "{:.2f}"),
+            _shown(row, "hint_before_end", "{:.2f}"), _shown(row, "hint_used", "{:.2f}"),
+            _shown(row, "hint_bytes", "{:.0f}"), _shown(row, "wave_ms", "{:.0f}"), _shown(row, "cpu_s", "{:.2f}"),
+            _shown(row, "sidecar_cpu_s", "{:.2f}"), _shown(row, "as_reference", "{:.2f}"),
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    head = (
+        "data", "method (hints)", "n", "speed-up", "tokens/s ratio", "steps", "tokens a step", "identical", "in text",
+        "first token s", "hint at first boundary", "before the end", "used", "hint bytes", "wave ms", "target CPU s",
+        "sidecar CPU s", "calls as reference",
+    )  # fmt: skip
+    rivals = [
+        [row["dataset"], f"{row['method']} ({row['hints']}) over {key.removeprefix('over_')}", _interval(*row[key])]
+        for row in result["rows"]
+        for key in row
+        if key.startswith("over_")
+    ]
+    between = "\n" + _table(["data", "ratio", "value"], rivals) if rivals else ""
+    return _section(title, name, result, note, _table(head, shown) + between)
+
+
+def _shown(row: Mapping[str, Any], key: str, form: str) -> str:
+    return form.format(row[key]) if row.get(key) is not None else ""
 
 
 def _identity(name: str, result: Mapping[str, Any]) -> str:
@@ -134,15 +175,30 @@ def _demo(name: str, result: Mapping[str, Any]) -> str:
     return _section("Demo: a LangGraph agent", name, result, note, _table(head, rows))
 
 
+def _agents(name: str, result: Mapping[str, Any]) -> str:
+    parts = ("wall_s", "target_s", "tools_s", "rest_s")
+    rows = [[side, *(f"{total[part]:.2f}" for part in parts)] for side, total in result["totals"].items()]
+    same = sum(row["identical"] for row in result["rows"])
+    note = (
+        f"{len(result['rows'])} whole tasks with executed tools, {result['servers']}: "
+        f"**{_interval(result['speedup'], result['speedup_low'], result['speedup_high'])}** in total wall time; "
+        f"{same} with the same tokens. Sidecar: {result['sidecar'] or 'none'}; {result['dtype']}."
+    )
+    table = _table(["side", "wall s", "target s", "tools s", "rest s"], rows)
+    return _section(f"Agent runs: {result['target']}", name, result, note, table)
+
+
 def _sampling(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
 
 
 _SECTIONS = {
+    "bench": _bench,
     "paired": _paired,
     "identity": _identity,
     "overhead": _overhead,
     "demo": _demo,
+    "agents": _agents,
     "sampling": _sampling,
 }
 

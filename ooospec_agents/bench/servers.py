@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from ooospec_agents.process import LaunchPlan, serving
 from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar import launch as sidecar_launch
 from ooospec_agents.sidecar.client import ADAPTER
-from ooospec_agents.vllm_plugin.launch import plan_stock, plan_target
+from ooospec_agents.vllm_plugin.launch import on_cpu, plan_stock, plan_target
 from ooospec_agents.weights import resolve
 
 HOST = "127.0.0.1"
@@ -29,10 +31,15 @@ PROMPTED_NAME = "prompted"
 
 @dataclass(frozen=True)
 class Server:
-    """A running server: its root URL and the model name that it answers to."""
+    """A running server: its root URL, the model name that it answers to, and its process (0: not ours to know)."""
 
     url: str
     model: str
+    pid: int = 0
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time that its processes have used so far; 0.0 where that cannot be read."""
+        return sum(_cpu_s(file, self.pid) for file in Path("/proc").glob("[0-9]*/stat")) if self.pid else 0.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ class Setup:
         cores: Cores of each target, as in `VLLM_CPU_OMP_THREADS_BIND`; "" leaves vLLM's choice.
         kv_gib: KV cache of each server in GiB.
         max_model_len: vLLM's `--max-model-len`.
+        gpu: `CUDA_VISIBLE_DEVICES`; "" leaves it.
+        extra: Further flags of vLLM.
     """
 
     model: str
@@ -52,23 +61,52 @@ class Setup:
     cores: str = "0-1"
     kv_gib: int = 1
     max_model_len: int = 4096
+    gpu: str = ""
+    extra: tuple[str, ...] = ()
 
     @property
     def dtype_used(self) -> str:
         """The number format that the servers compute in, for the record."""
+        if not self.dtype and not on_cpu():
+            return "auto"
         return self.dtype or ("bfloat16" if multiplies_bfloat16() else "float32")
 
     def flags(self) -> list[str]:
         """Flags of vLLM that both servers get."""
         return [
             "--served-model-name", SERVED_NAME, "--max-model-len", str(self.max_model_len), "--max-num-seqs", "8",
-            *(["--dtype", self.dtype] if self.dtype else []),
+            *(["--dtype", self.dtype] if self.dtype else []), *self.extra,
         ]  # fmt: skip
 
     def environment(self) -> dict[str, str]:
         """Environment that both servers get."""
         bind = {"VLLM_CPU_OMP_THREADS_BIND": self.cores} if self.cores else {}
-        return {"VLLM_CPU_KVCACHE_SPACE": str(self.kv_gib), "VLLM_NO_USAGE_STATS": "1", **bind}
+        placed = {"CUDA_VISIBLE_DEVICES": self.gpu} if self.gpu else {}
+        return {"VLLM_CPU_KVCACHE_SPACE": str(self.kv_gib), "VLLM_NO_USAGE_STATS": "1", **bind, **placed}
+
+
+@dataclass(frozen=True)
+class SidecarSetup:
+    """The sidecar of a run.
+
+    Attributes:
+        model: Model name or folder.
+        adapter: Folder of its LoRA adapter, or None.
+        cores: Its cores; "" leaves it where the launcher puts it.
+        gpu: `CUDA_VISIBLE_DEVICES`; "" leaves it.
+        extra: Further flags of vLLM.
+    """
+
+    model: str
+    adapter: str | None = None
+    cores: str = ""
+    gpu: str = ""
+    extra: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What results call it."""
+        return Path(self.model).name + (f" + {Path(self.adapter).name}" if self.adapter else "")
 
 
 @contextmanager
@@ -81,8 +119,8 @@ def stock(
     if speculation:
         extra += ["--per-request-spec-decode-metrics", "summary"]
     plan = plan_stock(str(resolve(setup.model)), host=HOST, port=port, speculative_config=speculation, extra_args=extra)
-    with _running(plan, setup, port, logs / f"{name}.log"):
-        yield Server(f"http://{HOST}:{port}", SERVED_NAME)
+    with _running(plan, setup, port, logs / f"{name}.log") as pid:
+        yield Server(f"http://{HOST}:{port}", SERVED_NAME, pid)
 
 
 @contextmanager
@@ -108,32 +146,42 @@ def ours(
         extra_args=setup.flags(),
     )
     plan = replace(plan, env={**plan.env, **(environment or {})})
-    with _running(plan, setup, port, logs / f"{name}.log"):
-        yield Server(f"http://{HOST}:{port}", SERVED_NAME)
+    with _running(plan, setup, port, logs / f"{name}.log") as pid:
+        yield Server(f"http://{HOST}:{port}", SERVED_NAME, pid)
 
 
 @contextmanager
-def sidecar(model: str, logs: Path, adapter: str | None = None, cores: str = "") -> Iterator[Server]:
-    """A sidecar server, as `ooospec serve sidecar` starts it; `cores` "" leaves it where that puts it."""
+def sidecar(setup: SidecarSetup, logs: Path) -> Iterator[Server]:
+    """A sidecar server, as `ooospec serve sidecar` starts it."""
     port = free_port()
-    name = ADAPTER if adapter else PROMPTED_NAME
-    extra = [] if adapter else ["--served-model-name", name]
-    plan = sidecar_launch.command(str(resolve(model)), adapter, port, HOST, extra)
-    with _running(plan, Setup(model, cores=cores), port, logs / "sidecar.log"):
-        yield Server(f"http://{HOST}:{port}", name)
+    name = ADAPTER if setup.adapter else PROMPTED_NAME
+    extra = [*([] if setup.adapter else ["--served-model-name", name]), *setup.extra]
+    plan = sidecar_launch.command(str(resolve(setup.model)), setup.adapter, port, HOST, extra)
+    place = Setup(setup.model, cores=setup.cores, gpu=setup.gpu)
+    with _running(plan, place, port, logs / "sidecar.log") as pid:
+        yield Server(f"http://{HOST}:{port}", name, pid)
 
 
 def fits(setup: Setup, helper: bool = True) -> bool:
     """Whether this machine has the memory for stock vLLM and ours at once, and for a sidecar beside them."""
-    try:
-        words = Path("/proc/meminfo").read_text(encoding="utf-8").split()
-    except OSError:
-        return True
-    free_gib = int(words[words.index("MemAvailable:") + 1]) / 2**20
+    return 2 * server_gib(setup) + (SIDECAR_GIB if helper else 0) < free_gib()
+
+
+def server_gib(setup: Setup) -> float:
+    """Memory that one target server takes, in GiB, as measured on CPUs."""
     stored = sum(file.stat().st_size for file in resolve(setup.model).glob("*.safetensors")) / 2**30
     # Stored in two bytes a weight; the layers' packed copies and freed originals add about a quarter.
     weights = stored * (2 if setup.dtype_used == "float32" else 1) * 1.25
-    return 2 * (weights + setup.kv_gib + PROCESSES_GIB) + (SIDECAR_GIB if helper else 0) < free_gib
+    return weights + setup.kv_gib + PROCESSES_GIB
+
+
+def free_gib() -> float:
+    """Memory that is free now, in GiB; endless where that cannot be read."""
+    try:
+        words = Path("/proc/meminfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return math.inf
+    return int(words[words.index("MemAvailable:") + 1]) / 2**20
 
 
 def free_port() -> int:
@@ -144,8 +192,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def _running(plan: LaunchPlan, setup: Setup, port: int, log: Path) -> Iterator[None]:
+def _running(plan: LaunchPlan, setup: Setup, port: int, log: Path) -> Iterator[int]:
     log.parent.mkdir(parents=True, exist_ok=True)
     plan = replace(plan, env={**plan.env, **setup.environment()})
-    with serving(plan, f"http://{HOST}:{port}/health", READY_WITHIN_S, log):
-        yield
+    with serving(plan, f"http://{HOST}:{port}/health", READY_WITHIN_S, log) as pid:
+        yield pid
+
+
+def _cpu_s(stat: Path, session: int) -> float:
+    """Processor seconds of one process, if it is of this session (a server and all that it started are one)."""
+    try:
+        fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    if int(fields[3]) != session:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

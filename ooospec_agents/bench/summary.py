@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,24 @@ from ooospec_agents.bench.stats import ratio_of_totals
 
 BASELINES = ("ar", "off")
 """What the others are compared with: stock vLLM, or, where it was not asked, our server not drafting."""
-RIVALS = (("perfect", "ceiling"), ("lexical", "suffix"), ("ooospec", "lexical"), ("ooospec", "toolspec"))
+Pairs = dict[str, Answer]
+"""A request's answers, by method."""
+RIVALS = (
+    ("perfect", "ceiling"),
+    ("perfect-values", "ceiling"),
+    ("lexical", "suffix"),
+    ("ooospec", "lexical"),
+    ("ooospec", "toolspec"),
+    ("lexical", "suffix-bold"),
+    ("lexical", "suffix-bolder"),
+    ("lexical", "suffix-deep"),
+    ("none", "lexical"),
+    ("wrong", "lexical"),
+)
 """Pairs of methods whose own ratio is of interest, beside the one over the baseline."""
 
-Pairs = dict[str, dict[str, Answer]]
+NOT_METHODS = ("record", "wave", "item")
+"""What else stands in a raw log: plain outputs for the limits, the sidecar's recorded answers, the requests."""
 
 
 def summarize(raw: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -27,18 +41,59 @@ def summarize(raw: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Only requests that every method answered count, so that all rows speak of the same requests.
     """
-    methods = list(dict.fromkeys(row["method"] for row in raw if row["method"] != "record"))
+    gold = {(row["dataset"], row["item"]): row["gold"] for row in raw if row["method"] == "item"}
+    raw = [row for row in raw if row["method"] not in NOT_METHODS]
+    methods = list(dict.fromkeys(row["method"] for row in raw))
     datasets = list(dict.fromkeys(row["dataset"] for row in raw))
     by_item: dict[tuple[str, str], dict[str, Answer]] = {}
+    more: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in raw:
         by_item.setdefault((row["dataset"], row["item"]), {})[row["method"]] = Answer(**row["answer"])
+        more[row["dataset"], row["item"], row["method"]] = row
     whole = {key: answers for key, answers in by_item.items() if set(methods) <= set(answers)}
     rows = []
     for dataset in [*datasets, *(["all"] if len(datasets) > 1 else [])]:
-        answers = [a for (name, _), a in whole.items() if dataset in {name, "all"}]
-        if answers:
-            rows += [_row(dataset, method, answers) for method in methods]
+        keys = [key for key in whole if dataset in {key[0], "all"}]
+        for method in methods if keys else ():
+            row = _row(dataset, method, [whole[key] for key in keys])
+            rows.append(row | _costs([more[(*key, method)] for key in keys]) | _rightness(method, keys, whole, gold))
     return rows
+
+
+def _costs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What requests cost beside time: processor seconds, and the hints' size and waves."""
+    found: dict[str, Any] = {}
+    for name in ("cpu_s", "sidecar_cpu_s", "hint_bytes", "wave_ms"):
+        values = [row[name] for row in rows if row.get(name) is not None]
+        if values:
+            found[name] = sum(values) / len(values)
+    return found
+
+
+def _rightness(
+    method: str,
+    keys: Sequence[tuple[str, str]],
+    whole: Mapping[tuple[str, str], Pairs],
+    gold: Mapping[tuple[str, str], Sequence[Any]],
+) -> dict[str, float]:
+    """The share of requests, among those with a reference, whose calls are the reference's."""
+    judged = [key for key in keys if gold.get(key)]
+    if not judged:
+        return {}
+    right = sum(_called(whole[key][method].calls) == _called(gold[key]) for key in judged)
+    return {"as_reference": right / len(judged)}
+
+
+def _called(calls: Sequence[Any]) -> list[Any]:
+    """Calls as data, whether their arguments are text or not."""
+    out = []
+    for call in calls:
+        arguments = call["arguments"]
+        try:
+            out.append((call["name"], json.loads(arguments) if isinstance(arguments, str) else arguments))
+        except ValueError:
+            out.append((call["name"], arguments))
+    return out
 
 
 def _row(dataset: str, method: str, answers: Sequence[dict[str, Answer]]) -> dict[str, Any]:
@@ -75,6 +130,7 @@ def _row(dataset: str, method: str, answers: Sequence[dict[str, Answer]]) -> dic
             "hint_used": sum(bool(r["hint"]["used"]) for r in reports) / len(own),
             "hint_first": sum(r["hint"]["at_token"] is not None and r["hint"]["at_token"] <= 1 for r in reports)
             / len(own),
+            "hint_before_end": sum(bool(r["hint"]["arrived"]) for r in reports) / len(own),
             "accepted": _total(reports, "accepted"),
             "drafted": _total(reports, "drafted"),
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 DEFAULT_PRICE = 0.07
 """Price of one more token in a step, in steps of one token, until it was measured."""
 ENOUGH = 12
@@ -13,25 +15,63 @@ OUTLIER = 3.0
 MARGIN = 1.3
 """Probabilities are guesses too: a token must be likelier than its price by this factor."""
 FLOOR_BOUNDS = (0.02, 0.6)
+SURE = 0.93
+"""A piece this likely to follow the one before is no place to ask whether to stop before or after it."""
 
 
 class Budget:
     """Learns what a step costs by its tokens (a line: base and slope), and from that which tokens are worth drafting.
 
     One for all requests of a worker.
+
+    Args:
+        price: Of one more token in a step, in steps of one token, until it was measured.
     """
 
-    def __init__(self) -> None:
-        """Know nothing yet."""
+    def __init__(self, price: float = DEFAULT_PRICE) -> None:
         self._weight = self._tokens = self._seconds = self._tokens2 = self._product = 0.0
         self._count = 0
         self._rows = 1
-        self._floor = self._price_to_floor(DEFAULT_PRICE)
+        self._price = price
 
     @property
     def floor(self) -> float:
         """Joint probability under which a token is not worth its place in the step."""
-        return self._floor
+        low, high = FLOOR_BOUNDS
+        return min(max(MARGIN * self._price, low), high)
+
+    def best_length(self, ends: Sequence[int], joint: Sequence[float]) -> int:
+        """How many tokens of a draft to propose now, that the whole takes the least time.
+
+        To stop before something uncertain costs one more step if it is right. To go on costs it and all tokens after
+        it if it is wrong, while a step that ends there shows its first token, and with it whether it is right, for
+        nothing. What was right is kept either way.
+
+        Args:
+            ends: Tokens up to the end of each piece of the draft, rising.
+            joint: Probability that all up to that end is right, falling.
+        """
+        if not ends:
+            return 0
+        price = self._price
+        stops = [(0, 1.0, 1.0)]
+        for at in range(len(ends) - 1):
+            before = joint[at - 1] if at else 1.0
+            beside_doubt = joint[at + 1] < SURE * joint[at] or joint[at] < SURE * before
+            if ends[at] > stops[-1][0] and beside_doubt:
+                stops.append((ends[at], joint[at], joint[at + 1] / joint[at]))
+        stops.append((ends[-1], joint[-1], 0.0))
+        left = [0.0] * len(stops)
+        best = ends[-1]
+        for at in range(len(stops) - 2, -1, -1):
+            tokens, sure, starts_right = stops[at]
+            costs = [
+                starts_right * (1 + price * (end - tokens)) + there / sure * after
+                for (end, there, _), after in zip(stops[at + 1 :], left[at + 1 :], strict=True)
+            ]
+            left[at] = min(costs)
+            best = stops[at + 1 + costs.index(left[at])][0]
+        return best
 
     def observe(self, tokens: int, seconds: float, rows: int = 1) -> None:
         """Take note of a step that verified `tokens` tokens of `rows` requests in `seconds`."""
@@ -51,7 +91,7 @@ class Budget:
         line = self._line()
         if line is not None:
             base, slope = line
-            self._floor = self._price_to_floor(slope / (base / rows + slope))
+            self._price = slope / (base / rows + slope)
 
     def _line(self) -> tuple[float, float] | None:
         """Seconds of a step without tokens, and seconds of each token; None while they cannot be told apart."""
@@ -63,8 +103,3 @@ class Budget:
         slope = (self._weight * self._product - self._tokens * self._seconds) / spread
         base = (self._seconds - slope * self._tokens) / self._weight
         return (base, max(slope, 0.0)) if base > 0 else None
-
-    @staticmethod
-    def _price_to_floor(price: float) -> float:
-        low, high = FLOOR_BOUNDS
-        return min(max(MARGIN * price, low), high)

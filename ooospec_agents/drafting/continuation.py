@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from ooospec_agents.catalog import Slot
+from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import INDENTED, Gap, Style
+from ooospec_agents.drafting.sources.schema import opening_of
+from ooospec_agents.formats.style import Gap, Style, quoted
 from ooospec_agents.formats.wire import WireFormat
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
-FIXED = 0.985
+FIXED = 0.995
 """Probability that the target keeps to its layout for one more piece of fixed text."""
-LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+NUMERIC = {"integer", "number"}
 MAX_TEXT = 400
 WORD = re.compile(r"\s*\S+")
 NEXT_WORD = 0.88
@@ -103,13 +107,18 @@ class Continuation:
         expected = self._style.gap(gap, level)
         if self._skip:
             blank = self._skip[: len(self._skip) - len(self._skip.lstrip(WHITESPACE))]
-            if "\n" in blank and not expected.startswith(blank) and not self._style.profile.indent:
-                self._style = Style(INDENTED)
-                expected = self._style.gap(gap, level)
             if len(blank) < len(self._skip) or not expected.startswith(blank):
-                expected = blank
+                expected = self._other_gap(gap, level, blank, whole=len(blank) < len(self._skip))
         source = "dialect" if (gap, level) in self._style.seen else "schema"
         self._emit("fixed", expected, source, FIXED)
+
+    def _other_gap(self, gap: Gap, level: int, blank: str, *, whole: bool) -> str:
+        """A gap that does not begin as expected: what follows is laid out as it is."""
+        self._style = self._style.copy()
+        if gap == "open" and not whole:
+            blank = self._style.indented(level, blank)
+        self._style.learn(gap, level, blank)
+        return blank
 
     def _fixed(self, text: str, confidence: float = FIXED) -> None:
         self._emit("fixed", text, "schema", confidence)
@@ -127,7 +136,7 @@ class Continuation:
 
     def _text(self) -> None:
         """Go on with text outside calls, word by word."""
-        guess = self._expectation.text(self._skip)
+        guess = self._expectation.text(self._skip, self._cursor.text)
         self._skip = ""
         if guess is None:
             raise _Stop
@@ -219,25 +228,29 @@ class Continuation:
         self._name, self._named = str(guess.value), True
         self._after(CALL_LEVEL)
 
-    def _first_fit(self, guesses: list[Guess]) -> Guess | None:
+    def _first_fit(self, guesses: Iterable[Guess]) -> Guess | None:
         # A span of the conversation seldom fills two slots: one that another slot has taken is the last resort.
         spare = None
         for guess in guesses:
-            text = rendered(guess, self._style)
+            text = rendered(guess, self._style_for(guess))
             if text and text.startswith(self._skip):
                 if guess.source != "lexical" or text not in self._taken:
                     return guess
                 spare = spare or guess
         return spare if spare is None else Guess(spare.value, spare.confidence * 0.3, spare.source)
 
+    def _style_for(self, guess: Guess) -> Style:
+        # A list that the target has begun shows its layout.
+        if self._skip.startswith("[") and isinstance(guess.value, list | tuple):
+            style = self._style.copy()
+            style.learn_value(self._skip)
+            return style
+        return self._style
+
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
         begun = self._skip.lstrip(WHITESPACE)
-        fitting = [
-            plan
-            for plan in plans
-            if json.dumps(plan.name, ensure_ascii=False).startswith(begun.rstrip(WHITESPACE + ":"))
-        ]
+        fitting = [plan for plan in plans if quoted(plan.name).startswith(begun.rstrip(WHITESPACE + ":"))]
         likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
         plan = likely or (fitting[0] if fitting and (begun or not first) else None) or self._stray(begun)
         if plan is None:
@@ -248,7 +261,7 @@ class Continuation:
             self._after_arguments()
             return
         self._gap("open" if first else "comma", ARGUMENTS_LEVEL)
-        key = json.dumps(plan.name, ensure_ascii=self._style.ascii_only)
+        key = quoted(plan.name, self._style.ascii_only)
         self._emit("key", key, plan.source, plan.filled if first else FIXED)
         self._written.append(plan.name)
         self._fixed(":")
@@ -270,8 +283,8 @@ class Continuation:
         if slot not in self._written:
             self._written.append(slot)
         guess = self._first_fit(self._expectation.values(self._name, slot, self._call))
-        if guess is not None:
-            text = rendered(guess, self._style)
+        if guess is not None and (self._skip or self._joint * guess.confidence >= self._floor):
+            text = rendered(guess, self._style_for(guess))
             self._taken.add(text)
             self._emit("value", text, guess.source, guess.confidence)
         elif not self._skip:
@@ -281,37 +294,64 @@ class Continuation:
         self._after(ARGUMENTS_LEVEL)
 
     def _open_value(self, slot: str) -> None:
-        function = self._expectation.spec.catalog.function(self._name)
-        known = function.slot(slot) if function else None
-        if known is not None and set(known.types) == {"string"}:
-            self._emit("value", '"', "schema", 0.97)
+        known = self._slot(slot)
+        beginning = opening_of(known, self._style) if known is not None else ""
+        if beginning[:1] in "[{" and beginning:
+            self._emit("value", beginning[0], "schema", 0.97)
+            self._go_on(beginning[0], slot)
+        elif beginning:
+            self._emit("value", beginning, "schema", 0.97)
+        elif self._pieces and not self._pieces[-1].text.strip() and not (known and set(known.types) & NUMERIC):
+            self._pieces.pop()  # most tokenizers join a space to the word that follows, but not to a number
         raise _Stop
 
-    def _graft(self, slot: str) -> None:
-        """Finish a value that nobody expected: its string from the conversation, its containers by closing them."""
-        begun, self._skip = self._skip, ""
-        string, closers = _open_parts(begun)
-        if string is not None:
-            guess = self._expectation.copy(_unescape(string), self._name, slot) if string else None
-            if guess is not None:
-                rest = json.dumps(guess.value, ensure_ascii=self._style.ascii_only)[1:-1]
-                self._emit("value", rest, guess.source, guess.confidence)
-                self._emit("value", '"', guess.source, 0.7)
-            elif string:
-                self._emit(
-                    "value",
-                    '"',
-                    "copy",
-                    UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1,
-                )
-            else:
+    def _slot(self, name: str) -> Slot | None:
+        function = self._expectation.spec.catalog.function(self._name)
+        return function.slot(name) if function else None
+
+    def _go_on(self, begun: str, slot: str) -> None:
+        """Write a list or an object on to its end."""
+        expectation = self._expectation
+        going_on = GoingOn(
+            self._slot(slot),
+            self._style,
+            expectation.spec.conversation,
+            expectation.nested,
+            lambda string: expectation.copy(_unescape(string), self._name, slot, self._cursor.text),
+        )
+        for part in going_on.parts(begun):
+            if not part.text:
                 raise _Stop
-        elif (not closers and not LITERAL.fullmatch(begun)) or begun[-1] in ",:[{ \n":
-            raise _Stop
-        elif not closers:
+            if part.opening and self._joint * part.confidence < self._floor:
+                self._emit("value", part.opening, "schema", 0.9)
+                raise _Stop
+            self._emit("value", part.text, part.source, part.confidence)
+
+    def _graft(self, slot: str) -> None:
+        """Finish a value that nobody expected: a string from the conversation, a list or object by its schema."""
+        begun, self._skip = self._skip, ""
+        if begun[:1] in ("[", "{"):
+            self._go_on(begun, slot)
+        elif begun.startswith('"'):
+            self._finish_string(begun[1:], slot)
+        elif LITERAL.fullmatch(begun):
             self._joint *= 0.6
-        if closers:
-            self._emit("value", closers, "copy", 0.5)
+        else:
+            raise _Stop
+
+    def _finish_string(self, string: str, slot: str) -> None:
+        if not string:
+            raise _Stop
+        guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text)
+        if guess is None:
+            sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
+            self._emit("value", '"', "copy", sure)
+            return
+        rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
+        self._emit("value", rest, guess.source, guess.confidence)
+        if rest.endswith(("-", ":", " ")):
+            raise _Stop
+        self._emit("value", '"', guess.source, 0.7)
 
     def _after(self, level: int) -> None:
         if level == CALL_LEVEL:
@@ -350,28 +390,6 @@ def _none_filled(plans: list[SlotPlan]) -> float:
     for plan in plans:
         out *= 1 - min(plan.filled, 0.9)
     return max(out, 0.1)
-
-
-def _open_parts(raw: str) -> tuple[str | None, str]:
-    """The text of the string in which `raw` ends (None outside strings), and the brackets that close its containers."""
-    closers: list[str] = []
-    start: int | None = None
-    escaped = False
-    for index, char in enumerate(raw):
-        if escaped:
-            escaped = False
-        elif start is not None:
-            escaped = char == "\\"
-            if char == '"':
-                start = None
-        elif char == '"':
-            start = index
-        elif char in "[{":
-            closers.append("]" if char == "[" else "}")
-        elif char in "]}" and closers:
-            closers.pop()
-    string = None if start is None else raw[start + 1 :]
-    return string, "".join(reversed(closers))
 
 
 def _unescape(text: str) -> str:

@@ -210,6 +210,7 @@ class Cursor:
         raw = self.text[self._start : end]
         if self.level == ARGUMENTS_LEVEL:
             self.call.arguments.append((self.key, raw))
+            self.style.learn_value(raw)
             self._cut("fixed", self._start, self.key)
             self._cut("value", end, self.key)
         elif self.key == "name":

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import Continuation, Piece
+from ooospec_agents.drafting.continuation import MAX_TEXT, Continuation, Piece
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
@@ -21,6 +21,8 @@ from ooospec_agents.hint import Hint
 MAX_SOURCES = 2048
 MAX_TIMELINE = 256
 TAG = "tool_call>"
+KNOWN = 0.95
+"""Probability that a target that agreed so far goes on as the output that is known."""
 TAIL = 6
 """Committed tokens that are encoded again together with the continuation, so that its first token is the target's."""
 
@@ -124,7 +126,9 @@ class Drafter:
         """The next draft, at most `limit` tokens; empty where nothing is expected."""
         if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling"):
             return Draft()
-        pieces = Continuation(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
+        pieces = self._known_output() or (
+            Continuation(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
+        )
         self._last = self._tokens(pieces, limit) if pieces else Draft()
         self._drafted.update(self._last.sources)
         return self._last
@@ -156,6 +160,16 @@ class Drafter:
             "timeline": self._timeline,
             "token_sources": self._token_sources,
         }
+
+    def _known_output(self) -> list[Piece]:
+        """What is left of the output that the hint knows, while the target agrees with it."""
+        output = self._expectation.output
+        written = self._cursor.text
+        if not output or not output.startswith(written):
+            return []
+        rest = output[len(written) :]
+        pieces = [Piece("text", rest[:MAX_TEXT], "hint", KNOWN)] if rest else []
+        return pieces if len(rest) > MAX_TEXT else [*pieces, Piece("stop", "", "hint", KNOWN)]
 
     def _score(self, new: list[int]) -> int:
         accepted = 0
@@ -195,12 +209,14 @@ class Drafter:
         text = "".join(piece.text for piece in pieces)
         tokens = self._encode(text) if text else []
         sources: list[str] = []
+        ends: list[int] = []
         bounds = iter(pieces)
         piece = next(bounds)
         end = len(piece.text)
         at = 0
         for token in tokens:
             while at >= end and (following := next(bounds, None)) is not None:
+                ends.append(len(sources))
                 piece = following
                 end += len(piece.text)
             sources.append(piece.source)
@@ -208,6 +224,8 @@ class Drafter:
         if pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids):
             tokens = [*tokens, self._stop_ids[0]]
             sources.append(pieces[-1].source)
+        ends += [len(tokens)] * (len(pieces) - len(ends))
+        limit = min(limit, self._budget.best_length(ends, [piece.confidence for piece in pieces]))
         return Draft(tokens[:limit], sources[:limit])
 
     def _encode(self, text: str) -> list[int]:
@@ -222,7 +240,7 @@ class Drafter:
         if TAG not in text:
             return self._codec.encode(text)
         opening = self._codec.encode(f"<{TAG}")
-        as_text = self._cursor.text.startswith(f"<{TAG}") and len(opening) == 1 and opening[0] not in self._ids
+        as_text = self._cursor.text.startswith("<") and len(opening) == 1 and opening[0] not in self._ids
         if not as_text:
             return self._codec.encode(text)
         # An added token is found in whole text only: cut behind its bracket, it is read as ordinary text.

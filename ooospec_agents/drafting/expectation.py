@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ooospec_agents.catalog import Function
+from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
@@ -26,8 +26,16 @@ TOOLSPEC_COPY = 15
 """Characters that must agree before ToolSpec's n-gram search of five tokens finds a continuation."""
 
 
+TODAY = 1.5
+"""Guesses that a source's confidence counts for before its record in the request outweighs it."""
+SURE = 0.8
+"""Confidence of a hint or an earlier call above which nothing else is looked for until the target disagrees."""
 MAX_REFERENCE = 24_000
 """Characters of conversation and descriptions in which text is looked for."""
+
+
+Asked = tuple[int, str, str]
+"""What is asked for: call, function and slot; with function and slot empty, the call's function."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +61,22 @@ class Expectation:
         self.hint: Hint | None = None
         self._guessing = spec.method in ("lexical", "ooospec")
         self._lexical = LexicalValues(spec.conversation)
-        self._values: dict[tuple[int, str, str], list[Guess]] = {}
-        self._names: dict[int, list[Guess]] = {}
+        self._guesses: dict[Asked, list[Guess]] = {}
+        self._sure: dict[Asked, list[Guess]] = {}
+        self._record: dict[str, tuple[float, float]] = {}
         self._lexical_names: list[Guess] | None = None
         self._reference: str | None = None
 
     def offer(self, hint: Hint) -> None:
         """Take a hint into account from now on."""
         self.hint = hint
-        self._values.clear()
-        self._names.clear()
+        self._guesses.clear()
+        self._sure.clear()
+
+    @property
+    def output(self) -> str:
+        """The whole output, if the hint knows it."""
+        return self.hint.output if self.hint is not None else ""
 
     def call_probability(self) -> float:
         """Probability that the output is a call at all."""
@@ -74,11 +88,9 @@ class Expectation:
             return min(seen, 1 - self.hint.no_call) if self.hint.no_call > 0.5 else max(seen, 0.8)
         return seen
 
-    def names(self, call: int) -> list[Guess]:
+    def names(self, call: int) -> Iterator[Guess]:
         """Functions that the `call`-th call may name, likeliest first."""
-        if call not in self._names:
-            self._names[call] = self._find_names(call)
-        return self._names[call]
+        return self._likeliest((call, "", ""))
 
     def slots(self, name: str, written: Sequence[str], call: int) -> list[SlotPlan]:
         """Slots of a function that are still to be written, in the order expected."""
@@ -95,30 +107,59 @@ class Expectation:
         slots = (slot.name for function in self.spec.catalog.functions for slot in function.slots)
         return list(dict.fromkeys([*slots, "type", "properties", "required"]))
 
-    def values(self, name: str, slot: str, call: int) -> list[Guess]:
+    def values(self, name: str, slot: str, call: int) -> Iterator[Guess]:
         """Values of a slot, likeliest first."""
-        key = (call, name, slot)
-        if key not in self._values:
-            self._values[key] = self._find_values(name, slot, call)
-        return self._values[key]
+        return self._likeliest((call, name, slot))
 
-    def copy(self, begun: str, name: str, slot: str) -> Guess | None:
-        """The rest of a string that the target has begun, copied from the conversation."""
+    def _likeliest(self, asked: Asked) -> Iterator[Guess]:
+        # What is sure comes without a look at the rest, which is dear and seldom needed then.
+        if asked not in self._guesses:
+            if asked not in self._sure:
+                known = self._ranked(self._told(asked), "value" if asked[2] else "name")
+                self._sure[asked] = [guess for guess in known[:1] if guess.confidence >= SURE]
+            yield from self._today(self._sure[asked])
+            self._guesses[asked] = self._find(asked)
+        yield from self._today(self._guesses[asked])
+
+    def _today(self, guesses: list[Guess]) -> list[Guess]:
+        """Guesses with the confidence that their sources have earned in this very request, likeliest first."""
+        if not self._record:
+            return guesses
+        out = []
+        for guess in guesses:
+            right, expected = self._record.get(guess.source, (0.0, 0.0))
+            sure = min(guess.confidence * (TODAY + right) / (TODAY + expected), 0.995)
+            out.append(Guess(guess.value, sure, guess.source))
+        return sorted(out, key=lambda guess: -guess.confidence)
+
+    def nested(self, slot: Slot) -> list[Guess]:
+        """Values of a parameter inside a list or an object, likeliest first."""
+        found = self._lexical.guesses(slot) if self._guessing else []
+        return self._ranked(found + schema_guesses(slot), "value")
+
+    def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
+        """The rest of a string that the target has begun, copied from the conversation or from the output so far."""
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
         found = self._lexical.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
-        return found or (copy_rest(begun, self.spec.conversation, shortest) if len(begun) >= shortest else None)
+        if found is not None or len(begun) < shortest:
+            return found
+        return copy_rest(begun, self.spec.conversation, shortest) or copy_rest(
+            begun, output[: max(len(output) - len(begun), 0)], shortest
+        )
 
-    def text(self, written: str) -> Guess | None:
-        """How text outside calls goes on, where it repeats the conversation or the tools' descriptions."""
+    def text(self, written: str, output: str) -> Guess | None:
+        """How text outside calls goes on, where it repeats itself, the conversation or the tools' descriptions."""
         if self._reference is None:
             parts = [self.spec.conversation]
             for function in self.spec.catalog.functions:
                 parts += [function.name, function.description]
                 parts += [f"{slot.name} {slot.description}" for slot in function.slots]
             self._reference = "\n".join(parts)[-MAX_REFERENCE:]
-        return copy_text(written, self._reference) if self._guessing else None
+        if not self._guessing:
+            return None
+        return copy_text(output, output[:-1]) or copy_text(written, self._reference)
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""
@@ -130,7 +171,8 @@ class Expectation:
 
     def judge(self, call: int, name: str, slot: str, raw: str, style: Style) -> None:
         """Tell the sources whether they were right about a value (or, with an empty slot, about the name)."""
-        guesses = self._values.get((call, name, slot), []) if slot else self._names.get(call, [])
+        asked = (call, name, slot) if slot else (call, "", "")
+        guesses = self._guesses.get(asked) or self._sure.get(asked, [])
         kind = "value" if slot else "name"
         judged: set[str] = set()
         for guess in guesses:
@@ -138,38 +180,43 @@ class Expectation:
                 judged.add(guess.source)
                 right = (guess.value == name) if not slot else rendered(guess, style) == raw
                 self.memory.judge(guess.source, kind, guess.confidence, right)
+                before = self._record.get(guess.source, (0.0, 0.0))
+                self._record[guess.source] = (before[0] + right, before[1] + guess.confidence)
 
-    def _find_names(self, call: int) -> list[Guess]:
-        if self.spec.named:
-            return [Guess(self.spec.named, 0.99, "schema")]
+    def _told(self, asked: Asked) -> list[Guess]:
+        """What the hint and earlier calls say of a name or a value."""
+        call, name, slot = asked
+        if not slot:
+            if self.spec.named:
+                return [Guess(self.spec.named, 0.99, "schema")]
+            hinted = self.hint.calls[call] if self.hint is not None and call < len(self.hint.calls) else None
+            return [Guess(hinted.name, hinted.confidence, "hint")] if hinted is not None else []
+        said = self._hinted(name, call)
+        value = said.slots.get(slot) if said is not None else None
+        found = [Guess(value.value, value.confidence, "hint")] if value is not None and not value.absent else []
+        return found + self.memory.values(name, slot)
+
+    def _find(self, asked: Asked) -> list[Guess]:
+        _, name, slot = asked
+        found = self._told(asked)
+        if not slot:
+            return self._ranked(found if self.spec.named else found + self._other_names(), "name")
+        function = self.spec.catalog.function(name)
+        known = function.slot(slot) if function else None
+        if known is not None:
+            found += self._lexical.guesses(known) if self._guessing else []
+            found += schema_guesses(known)
+        return self._ranked(found, "value")
+
+    def _other_names(self) -> list[Guess]:
         functions = self.spec.catalog.functions
-        found: list[Guess] = []
-        if self.hint is not None and call < len(self.hint.calls):
-            hinted = self.hint.calls[call]
-            found.append(Guess(hinted.name, hinted.confidence, "hint"))
         if self._guessing:
             if self._lexical_names is None:
                 self._lexical_names = rank_functions(self.spec.catalog, self.spec.conversation)
-            found += self._lexical_names
-        else:
-            earlier = [name for name in self.memory.names() if self.spec.catalog.function(name)]
-            found += [Guess(name, 0.6 / (1 + rank), "history") for rank, name in enumerate(earlier[:4])]
-            found += [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
-        return self._ranked(found, "name")
-
-    def _find_values(self, name: str, slot: str, call: int) -> list[Guess]:
-        function = self.spec.catalog.function(name)
-        known = function.slot(slot) if function else None
-        found: list[Guess] = []
-        hinted = self._hinted(name, call)
-        if hinted is not None and slot in hinted.slots and not hinted.slots[slot].absent:
-            found.append(Guess(hinted.slots[slot].value, hinted.slots[slot].confidence, "hint"))
-        found += self.memory.values(name, slot)
-        if known is not None:
-            if self._guessing:
-                found += self._lexical.guesses(known)
-            found += schema_guesses(known)
-        return self._ranked(found, "value")
+            return self._lexical_names
+        earlier = [name for name in self.memory.names() if self.spec.catalog.function(name)]
+        found = [Guess(name, 0.6 / (1 + rank), "history") for rank, name in enumerate(earlier[:4])]
+        return found + [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
 
     def _ranked(self, found: list[Guess], kind: str) -> list[Guess]:
         best: dict[str, Guess] = {}

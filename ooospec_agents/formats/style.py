@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Literal
 
 Gap = Literal["open", "colon", "comma", "close", "empty"]
 """Where whitespace may stand: after `{`, after `:`, after `,`, before `}`, and between the braces of `{}`."""
 
+VALUE_LEVEL = 3
+"""Level of an object that is an argument's value."""
+COMMON_INDENTS = (4, 2)
+SHORT = 60
+"""Characters up to which a list inside an indented layout stands on one line, as most models write it."""
 MAX_GAP = 40
 """Longest whitespace learned, in characters: what is longer is no habit."""
 
@@ -45,28 +51,64 @@ class Style:
     profile: Profile = FLAT
     seen: dict[tuple[Gap, int], str] = field(default_factory=dict)
     ascii_only: bool = False
+    lists: bool | None = None
+    """Whether lists of an indented layout are indented too; None until one was seen."""
 
     def gap(self, gap: Gap, level: int) -> str:
         """The whitespace expected at a gap."""
         known = self.seen.get((gap, level))
-        return self.profile.gap(gap, level) if known is None else known
+        if known is not None:
+            return known
+        if gap in ("colon", "empty"):
+            return self.profile.gap(gap, level)
+        inside = self._indent(level)
+        if inside is None:
+            return self.profile.comma if gap == "comma" else ""
+        outside = (self._indent(level - 1) or 0) if level > 1 else 0
+        return "\n" + " " * (outside if gap == "close" else inside)
+
+    def _indent(self, level: int) -> int | None:
+        """Indentation of what stands in an object at `level`; None where it stands on the brace's own line."""
+        opening = self.seen.get(("open", level))
+        if opening is not None:
+            return len(opening) - opening.rfind("\n") - 1 if "\n" in opening else None
+        if level <= 2:
+            return self.profile.indent * level or None
+        outer = self._indent(level - 1)
+        if outer is None:
+            return None
+        return outer + (outer - (self._indent(level - 2) or 0) or self.profile.indent)
+
+    def indented(self, level: int, begun: str) -> str:
+        """The opening gap of an object at `level` that begins as `begun`: a common indentation, else `begun` itself."""
+        outer = (self._indent(level - 1) or 0) if level > 1 else 0
+        candidates = ("\n" + " " * (outer + step) for step in COMMON_INDENTS)
+        return next((text for text in candidates if begun and text.startswith(begun)), begun)
 
     def learn(self, gap: Gap, level: int, text: str) -> None:
-        """Remember the whitespace that stood at a gap; the first gap of a call tells its whole layout."""
+        """Remember the whitespace that stood at a gap.
+
+        The first gap of a call tells its whole layout, the first of its arguments theirs.
+        """
         if len(text) > MAX_GAP:
             return
-        if gap == "open" and level == 1:
-            indent = len(text) - text.rfind("\n") - 1 if "\n" in text else 0
-            if indent != self.profile.indent:
-                self.profile = Profile(indent=indent)
-                self.seen.clear()
+        if gap == "open" and text != self.gap(gap, level):
+            if level == 1:
+                self.profile = Profile(indent=len(text) - text.rfind("\n") - 1 if "\n" in text else 0)
+            for known in [known for known in self.seen if known[1] >= level and known[0] != "colon"]:
+                del self.seen[known]
         self.seen[gap, level] = text
+
+    def learn_value(self, raw: str) -> None:
+        """Remember how a value that was written lays out its lists."""
+        if raw.startswith("[") and raw[1:2] not in ("", "]"):
+            self.lists = raw[1].isspace()
 
     def copy(self) -> Style:
         """A style that can learn without changing this one."""
-        return Style(self.profile, dict(self.seen), self.ascii_only)
+        return replace(self, seen=dict(self.seen))
 
-    def render(self, value: Any, level: int = 3) -> str:
+    def render(self, value: Any, level: int = VALUE_LEVEL) -> str:
         """A JSON value as text; containers inside it are laid out as objects at `level`.
 
         Raises:
@@ -75,7 +117,14 @@ class Style:
         if isinstance(value, Mapping):
             return self._container("{", "}", [(str(key), item) for key, item in value.items()], level)
         if isinstance(value, list | tuple):
-            return self._container("[", "]", [(None, item) for item in value], level)
+            items: list[tuple[str | None, Any]] = [(None, item) for item in value]
+            if self._indent(level) is not None and self.lists is not True:
+                short = Style(ascii_only=self.ascii_only)._container("[", "]", items, level)
+                if self.lists is False or len(short) <= SHORT:
+                    return short
+            return self._container("[", "]", items, level)
+        if isinstance(value, str):
+            return quoted(value, self.ascii_only)
         try:
             return json.dumps(value, ensure_ascii=self.ascii_only, allow_nan=False)
         except TypeError as error:
@@ -89,6 +138,11 @@ class Style:
         for key, item in items:
             text = self.render(item, level + 1)
             if key is not None:
-                text = json.dumps(key, ensure_ascii=self.ascii_only) + ":" + self.gap("colon", level) + text
+                text = quoted(key, self.ascii_only) + ":" + self.gap("colon", level) + text
             parts.append(text)
         return opening + self.gap("open", level) + comma.join(parts) + self.gap("close", level) + closing
+
+
+def quoted(text: str, ascii_only: bool = False) -> str:
+    """A string as a JSON literal: what `json.dumps` writes, without making an encoder for each."""
+    return encode_basestring_ascii(text) if ascii_only else encode_basestring(text)

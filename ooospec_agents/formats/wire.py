@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ooospec_agents.formats.style import FLAT, INDENTED, Profile, Style
+from ooospec_agents.formats.style import FLAT, INDENTED, Profile, Style, quoted
 
 Kind = Literal["text", "fixed", "name", "key", "value", "end"]
 """What a stretch of output is: text outside calls, fixed markup, a function name, a parameter name (quoted), a value,
@@ -67,22 +66,17 @@ class WireFormat:
         before = "{"
         if not self.bare:
             head = "{" + style.gap("open", 1) + '"name":' + style.gap("colon", 1)
-            out = [Segment("fixed", head, index), Segment("name", quote(name, style), index)]
+            out = [Segment("fixed", head, index), Segment("name", quoted(name, style.ascii_only), index)]
             before = "," + style.gap("comma", 1) + f'"{self.arguments_key}":' + style.gap("colon", 1) + "{"
         before += style.gap("open", 2) if arguments else style.gap("empty", 2)
         for slot, value in arguments.items():
             out.append(Segment("fixed", before, index))
-            out.append(Segment("key", quote(slot, style), index, slot))
+            out.append(Segment("key", quoted(slot, style.ascii_only), index, slot))
             out.append(Segment("fixed", ":" + style.gap("colon", 2), index, slot))
             out.append(Segment("value", style.render(value), index, slot))
             before = "," + style.gap("comma", 2)
         end = style.gap("close", 2) + "}" if arguments else before + "}"
         return [*out, Segment("end", end if self.bare else end + style.gap("close", 1) + "}", index)]
-
-
-def quote(text: str, style: Style) -> str:
-    """A string as a JSON literal in the target's way of escaping."""
-    return json.dumps(text, ensure_ascii=style.ascii_only)
 
 
 HERMES = WireFormat("hermes", "<tool_call>\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>")

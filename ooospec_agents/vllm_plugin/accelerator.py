@@ -50,6 +50,7 @@ class Ticket:
         wave: Its wave, if it has one.
         began: When the wave began, in monotonic seconds.
         wave_s: Seconds until the wave's hint came, or None.
+        hint: The wave's hint, or None.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Ticket:
     wave: Future[None] | None = None
     began: float = 0.0
     wave_s: float | None = None
+    hint: Hint | None = None
 
 
 class Accelerator:
@@ -164,6 +166,9 @@ class Accelerator:
             return None
         report = await self._channel.report(ticket.id, REPORT_GRACE_S)
         self._judge(ticket, report)
+        if report is not None and ticket.hint is not None and ticket.wave_s is not None:
+            said = {"said": ticket.hint.model_dump(mode="json", exclude_defaults=True), "wave_ms": ticket.wave_s * 1e3}
+            report = {**report, "hint": {**report.get("hint", {}), **said}}
         return report
 
     async def aclose(self) -> None:
@@ -220,6 +225,7 @@ class Accelerator:
 
         def deliver(hint: Hint) -> None:
             ticket.wave_s = time.monotonic() - ticket.began
+            ticket.hint = hint
             self._post(spec.id, hint)
 
         ticket.began = time.monotonic()

@@ -41,6 +41,30 @@ def test_in_a_batch_a_saved_step_is_worth_less() -> None:
     assert budget.floor == pytest.approx(MARGIN * 0.01 / 0.03)
 
 
+@pytest.mark.parametrize(
+    ("price", "joint", "length"),
+    [
+        (0.1, [0.99, 0.98, 0.97], 30),
+        (0.1, [0.99, 0.8, 0.79], 30),
+        (0.1, [0.99, 0.6, 0.59], 10),  # 20 tokens more cost 2 steps, and save 1 + 2 in 60 of 100
+        (0.01, [0.99, 0.3, 0.29], 30),
+        (0.0, [0.2, 0.1, 0.05], 30),
+    ],
+)
+def test_the_length_that_takes_the_least_time(price: float, joint: list[float], length: int) -> None:
+    assert Budget(price).best_length([10, 20, 30], joint) == length
+
+
+def test_an_uncertain_value_is_still_drafted_where_little_hangs_on_it() -> None:
+    budget = Budget(0.1)
+    assert budget.best_length([20, 24, 25], [0.98, 0.55, 0.54]) == 25
+    assert budget.best_length([20, 24, 54], [0.98, 0.55, 0.54]) == 20
+
+
+def test_nothing_to_draft_is_no_length() -> None:
+    assert Budget().best_length([], []) == 0
+
+
 def test_a_step_held_up_by_other_work_is_not_counted() -> None:
     budget = Budget()
     serve(budget, 0.1, 0.01)

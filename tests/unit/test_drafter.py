@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ooospec_agents.catalog import Catalog
+from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.request import RequestSpec
-from ooospec_agents.formats import FORMATS, Style
+from ooospec_agents.formats import FLAT, FORMATS, Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 STOP = 0
+FREE = Budget(0.0)
 
 
 class Letters:
@@ -93,7 +95,8 @@ def serve(drafter: Drafter, text: str, limit: int = 500, hints: dict[int, Hint] 
 
 
 def drafter(request: RequestSpec, stores: Stores | None = None) -> Drafter:
-    return Drafter(request, Letters(), stores if stores is not None else Stores(), stop_ids=[STOP])
+    # Tokens that are characters would be dear at the price of real ones: here they cost nothing.
+    return Drafter(request, Letters(), stores if stores is not None else Stores(), stop_ids=[STOP], budget=FREE)
 
 
 def hint(**arguments: Any) -> Hint:
@@ -168,7 +171,7 @@ def test_nothing_is_learned_across_tenants_methods_scopes_or_loras() -> None:
     assert serve(drafter(spec("toolspec", tenant="a"), stores), output()) < fresh
     for other in (spec("toolspec", tenant="b"), spec("toolspec", tenant="a", scope="s")):
         assert serve(drafter(other, stores), output()) == fresh
-    lora = Drafter(spec("toolspec", tenant="a"), Letters(), stores, lora="x", stop_ids=[STOP])
+    lora = Drafter(spec("toolspec", tenant="a"), Letters(), stores, lora="x", stop_ids=[STOP], budget=FREE)
     assert serve(lora, output()) == fresh
     lexical = drafter(spec("lexical", tenant="a"), stores)
     assert lexical.draft(500) == drafter(spec("lexical")).draft(500)
@@ -294,7 +297,32 @@ def test_conversation_tells_earlier_calls() -> None:
 def test_a_key_of_another_function_is_finished() -> None:
     request = drafter(spec())
     request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"ci'))
-    assert Letters().decode(request.draft(500).tokens).startswith('ty": ')
+    assert Letters().decode(request.draft(500).tokens).startswith('ty":')
+
+
+def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:
+    catalog = Catalog.from_tools([tool("mark", {"days": {"type": "array", "items": {"type": "string"}}}, ["days"])])
+    known = Hint.of_call("mark", {"days": ["mon", "tue"]}, 0.95)
+    for text in ('["mon", "tue"]', '[\n      "mon",\n      "tue"\n    ]'):
+        request = drafter(spec(catalog=catalog, wire_format="fenced"))
+        request.offer(known, 0.0)
+        head = '```json\n{\n  "name": "mark",\n  "arguments": {\n    "days": '
+        request.commit(Letters().encode(head + text[:2]))
+        assert Letters().decode(request.draft(500).tokens).startswith(text[2:])
+
+
+def test_a_target_that_repeats_itself_is_drafted_from_its_own_output() -> None:
+    request = drafter(spec(required=False, conversation="user: Count."))
+    request.commit(Letters().encode("First item: a red apple. First item: a r"))
+    assert Letters().decode(request.draft(500).tokens).startswith("ed apple. First item")
+
+
+def test_a_value_begun_as_an_earlier_one_of_the_output_is_finished_from_it() -> None:
+    request = drafter(spec(conversation="user: Do it."))
+    request.commit(
+        Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"place": "Zum Zoll", "note": "Zum')
+    )
+    assert Letters().decode(request.draft(500).tokens).startswith(' Zoll"')
 
 
 def test_text_that_repeats_a_result_is_copied_word_by_word() -> None:
@@ -320,6 +348,40 @@ class Tagged(Letters):
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(self.tags[i - 0x10F000] if i >= 0x10F000 else chr(i) for i in ids)
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["added token", "spelled out"])
+def test_the_opening_tag_goes_on_as_it_has_begun(added: bool) -> None:
+    request = Drafter(spec(), Tagged(), Stores(), stop_ids=[STOP])
+    ids = Tagged().encode(output()) if added else Letters().encode(output())
+    request.commit(ids[:1])
+    assert request.draft(20).tokens[:14] == ids[1:15]
+
+
+UNUSUAL = '<tool_call>\n{"name":"book_table",  "arguments" : {"guests":4.0 ,"zip": "x"}}</tool_call>'
+
+
+def test_an_output_that_is_known_is_drafted_as_it_stands() -> None:
+    known = hint().model_copy(update={"output": UNUSUAL})
+    assert serve(drafter(spec()), UNUSUAL, hints={0: known}) == 2
+    assert serve(drafter(spec()), UNUSUAL, hints={0: hint()}) > 4
+
+
+def test_an_output_that_differs_from_the_known_one_is_drafted_from_the_calls() -> None:
+    known = hint().model_copy(update={"output": UNUSUAL})
+    assert serve(drafter(spec()), output(), hints={0: known}) == 3
+
+
+def test_a_known_output_longer_than_one_draft_is_drafted_on() -> None:
+    text = "It is said that " + "the rain in Spain stays mainly in the plain, " * 40
+    known = Hint(no_call=1.0, output=text)
+    assert serve(drafter(spec(required=False)), text, hints={0: known}) <= 2 + len(text) / 400
+
+
+def test_arguments_laid_out_unexpectedly_cost_one_step() -> None:
+    style = Style(FLAT)
+    style.learn("open", 2, "\n    ")
+    assert serve(drafter(spec()), output(style=style), hints={0: hint()}) == 3
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added token", "spelled out"])

@@ -8,6 +8,14 @@ from ooospec_agents.drafting.sources import Guess
 
 STOP = re.compile(r"[\n\"]|[.!?,;:](?=\s|$)|\s[({]")
 WORD = re.compile(r"(\s*)(\S+)")
+ENDING = frozenset(
+    """
+    a about after an and any are as at before but by can could do for from has have i if in into is it its me my near of
+    on or our please should so than that the their then there this to under using want was we when where which while
+    who will with would you your
+    """.split()
+)
+"""Words at which a phrase that names something ends."""
 MAX_COPY = 160
 LONG_MATCH = 12
 SHORTEST_IN_TEXT = 6
@@ -43,7 +51,8 @@ def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
             titled = True
         if at < 0:
             continue
-        rest = _rest(text[at + len(piece) : at + len(piece) + MAX_COPY], long=begun.count(" ") >= 2)
+        following = text[at + len(piece) : at + len(piece) + MAX_COPY]
+        rest = _rest(following, long=begun.count(" ") >= 2, name=begun[:1].isupper())
         if rest:
             rest = rest.title() if titled else rest
             whole = start == 0 and len(begun) <= 64
@@ -76,6 +85,37 @@ def copy_text(written: str, reference: str) -> Guess | None:
     return None
 
 
+ENTRY = re.compile(
+    r"[\"'`]?\s*(?:,\s*(?:and\s+|or\s+)?|\s(?:and|or)\s+)[\"'`]?(-?\d+(?:\.\d+)?(?![\w.])|[\w][^,.;:!?\n\"'`)\]]*)"
+)
+ENTRY_END = re.compile(r"\s+(?:and|or|for|at|in|on|with|to|from|by)\s")
+MAX_ENTRY = 48
+
+
+def next_item(item: str, text: str) -> str | None:
+    """What follows an entry of an enumeration in `text` ("a, b and c"), or None where none follows.
+
+    Args:
+        item: The entry, as the target wrote it.
+        text: Where to look; the latest place counts.
+    """
+    if not item:
+        return None
+    at = text.lower().rfind(item.lower())
+    while at >= 0 and not _whole(text, at, at + len(item)):
+        at = text.lower().rfind(item.lower(), 0, at)
+    found = ENTRY.match(text, at + len(item)) if at >= 0 else None
+    if found is None:
+        return None
+    entry = ENTRY_END.split(found[1])[0].strip()
+    return entry if 0 < len(entry) <= MAX_ENTRY else None
+
+
+def _whole(text: str, start: int, end: int) -> bool:
+    """Whether a stretch of text cuts no word at its ends."""
+    return not (text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum())
+
+
 def _last_word_start(text: str, piece: str) -> int:
     at = text.rfind(piece)
     while at > 0 and text[at - 1].isalnum() and piece[0].isalnum():
@@ -83,14 +123,15 @@ def _last_word_start(text: str, piece: str) -> int:
     return at
 
 
-def _rest(following: str, long: bool) -> str:
-    """The rest of the word, then further words: names and numbers always, any word once a phrase is under way."""
+def _rest(following: str, long: bool, name: bool) -> str:
+    """The rest of the word, then further words: of a name those like it, else all up to one that ends a phrase."""
     stop = STOP.search(following)
     clause = following[: stop.start()] if stop else following
     out = ""
     for match in WORD.finditer(clause):
         space, word = match.groups()
-        if space and not (long or word[:1].isupper() or word[:1].isdigit()):
+        ends = not (word[:1].isupper() or word[:1].isdigit()) if name else word.lower() in ENDING
+        if space and ends and not long:
             break
         out += space + word
     return out

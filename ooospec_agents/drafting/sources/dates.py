@@ -77,5 +77,29 @@ def written(day: Day, about: str, begun: str = "") -> list[str]:
     return [text for form in forms for text in form if text.startswith(begun)]
 
 
+def punctuated(begun: str, about: str) -> str | None:
+    """What must follow a date or a time that has begun, and what mostly does: separators, minutes and seconds of 00.
+
+    Args:
+        begun: What is written of the value.
+        about: The parameter's name and description, lower case: it may show the form wanted.
+
+    Returns:
+        The text that follows, "" where the value is whole, or None where nothing is known.
+    """
+    if "date" not in about and "time" not in about:
+        return None
+    if re.fullmatch(r"\d{4}(?:-\d\d)?", begun):
+        return "-"
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", begun):
+        return " " if re.search(r"%h|hh:|time", about) else ""
+    clock = re.search(r"(?:^|[ T])\d\d(:?)(\d{0,2})(:?)(\d{0,2})$", begun)
+    if clock is None:
+        return None
+    seconds = "%s" in about or ":ss" in about
+    written = "".join(clock.groups())
+    return (":00:00" if seconds or clock[3] else ":00")[len(written) :]
+
+
 def _month(name: str) -> int:
     return next(index for index, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))

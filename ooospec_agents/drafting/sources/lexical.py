@@ -6,7 +6,7 @@ from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.dates import written
+from ooospec_agents.drafting.sources.dates import punctuated, written
 from ooospec_agents.drafting.sources.shared_words import words
 from ooospec_agents.drafting.sources.spans import NUMBER_WORDS, Span, Spans
 
@@ -63,6 +63,9 @@ class LexicalValues:
             for text in (*dates, *times):
                 if len(text) > len(begun):
                     return Guess(text[len(begun) :], 0.5, "lexical")
+            rest = punctuated(begun, about)
+            if rest is not None:
+                return Guess(rest, 0.75, "lexical")
         low = begun.lower()
         fitting = [
             span.text for span in self._spans.texts if len(span.text) > len(begun) and span.text.lower().startswith(low)

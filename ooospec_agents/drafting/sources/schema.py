@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.formats.style import VALUE_LEVEL, Style
 
 EXAMPLE = re.compile(
     r"(?:e\.g\.?,?|for example,?|such as|example:|like)\s*[:,]?\s*(?:'([^']{1,60})'|\"([^\"]{1,60})\"|([\w.+-]+))",
@@ -29,6 +31,27 @@ def schema_guesses(slot: Slot) -> list[Guess]:
     else:
         out += [Guess(value, 0.15, "schema") for value in _examples(slot)]
     return out
+
+
+def opening_of(slot: Slot, style: Style) -> str:
+    """How a value of the slot begins, whatever it is; "" where its type does not tell."""
+    if slot.options:
+        written = [style.render(option) for option in slot.options]
+        low, high = min(written), max(written)  # what the first and the last in order share, all share
+        return low[: next((at for at, char in enumerate(low) if high[at : at + 1] != char), len(low))]
+    return _opening(slot.schema, slot.types, style)
+
+
+def _opening(schema: Mapping[str, Any], types: Sequence[str], style: Style) -> str:
+    if list(types) == ["string"]:
+        return '"'
+    if list(types) == ["object"]:
+        return "{" + style.gap("open", VALUE_LEVEL) + '"'
+    if list(types) == ["array"] and not style.lists:
+        items = schema.get("items")
+        kind = items.get("type") if isinstance(items, Mapping) else None
+        return "[" + (_opening(items, [kind], style) if isinstance(items, Mapping) and isinstance(kind, str) else "")
+    return ""
 
 
 def _examples(slot: Slot) -> list[Any]:

@@ -51,7 +51,7 @@ def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
         )
         scores.append(shared / (4 + math.sqrt(sum(vocabulary.values()))))
     top = max(scores, default=0.0)
-    parts = [math.exp(2.5 * (score - top)) for score in scores]
+    parts = [math.exp(3.5 * (score - top)) for score in scores]
     total = sum(parts)
     guesses = [
         Guess(function.name, part / total, "lexical") for function, part in zip(catalog.functions, parts, strict=True)

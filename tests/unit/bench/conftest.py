@@ -40,6 +40,8 @@ class FakeTarget:
             self.hints.append((request.url.path.rsplit("/", 1)[1], request.content))
             return httpx.Response(202)
         body = json.loads(request.content)
+        if request.url.path == "/detokenize":
+            return httpx.Response(200, json={"prompt": " ".join(map(str, body["tokens"]))})
         self.bodies.append((host, body))
         ids = [int(body["messages"][-1]["content"].split()[-1]), 1, 2, 3, 4, 5, 6, 7][: body["max_tokens"]]
         call = {"function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}

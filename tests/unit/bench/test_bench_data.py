@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,10 @@ def test_a_bad_line_is_named(tmp_path: Path) -> None:
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nowhere"):
         load(tmp_path / "nowhere")
+
+
+def test_the_shortest_prompts_come_first_where_asked(tmp_path: Path) -> None:
+    rows = [{"id": f"r{n}", "messages": [{"role": "user", "content": "x" * n}], "tools": []} for n in (9, 1, 5)]
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert [item.id for item in load(tmp_path, 2, shortest=True)] == ["r1", "r5"]
+    assert [item.id for item in load(tmp_path, 2)] == ["r9", "r1"]
