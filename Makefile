@@ -10,7 +10,7 @@ OUT ?= out/bench.json
 ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test bench check format clean weights-test weights-demo
+.PHONY: demo test bench check docs format clean weights-test weights-demo
 
 demo: .venv/.ready weights-demo
 	$(BIN)/python -m ooospec_agents.bench.demo $(ARGS)
@@ -28,6 +28,10 @@ check: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every link is checked; the pages are in out/site.
+docs: .venv/.ready
+	$(BIN)/mkdocs build --strict
 
 format: .venv/.ready
 	$(BIN)/ruff check --fix .

@@ -11,9 +11,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES
@@ -21,6 +19,9 @@ from ooospec_agents.runtime import background
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
 from ooospec_agents.vllm_plugin.chat_body import forced_function, messages_of
+
+if TYPE_CHECKING:
+    import httpx
 
 HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
@@ -138,7 +139,10 @@ class TargetClient:
     def _wants_hint(self, body: Mapping[str, Any], user: Mapping[str, Any]) -> bool:
         asked = self._sidecar.url is not None and body.get("tool_choice") != "none"
         readable = isinstance(body.get("messages", body.get("input")), list | str)
-        return asked and readable and user.get("ooospec") in _HINTED_METHODS and "ooospec_hint" not in user
+        resting = self._worker is not None and self._worker.resting
+        return (
+            asked and readable and not resting and user.get("ooospec") in _HINTED_METHODS and "ooospec_hint" not in user
+        )
 
     def _known(self, headers: dict[str, str]) -> TargetStatus:
         """What is known now; starts asking where that is nothing, or old."""
@@ -225,6 +229,9 @@ class TargetClient:
         """The connection of the running loop (another one after a fork)."""
         loop = asyncio.get_running_loop()
         if self._connected is None or self._connected.loop is not loop:
+            # Imported when first needed, on the background loop: it takes long, and importing us must not.
+            import httpx
+
             # Without TLS there is nothing to verify, and loading the certificates takes long.
             http = httpx.AsyncClient(verify=not self._base.startswith("http://"))
             self._connected = _Connection(loop, http, asyncio.Lock())

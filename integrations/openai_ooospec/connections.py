@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from functools import cache
 from typing import Any
 
-import httpx
 import openai
 
 
@@ -42,6 +41,8 @@ class LoopConnections:
 @cache
 def _certificates() -> ssl.SSLContext:
     """Loaded once: doing it for each loop would hold up each loop's first request."""
+    import httpx
+
     return httpx.create_ssl_context()
 
 

@@ -66,6 +66,11 @@ class SidecarWorker:
         self.counts: Counter[str] = Counter()
         """What became of the waves: "hint", "nothing", "busy", "open", and the kinds of `SidecarError`."""
 
+    @property
+    def resting(self) -> bool:
+        """Whether the sidecar failed so often that it is left alone now; a prediction would be None."""
+        return self._breaker.open
+
     def prepare(self, catalog: Catalog) -> None:
         """Have the server compute a catalog's shared prefix, in the background, once a catalog."""
         with self._lock:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from ooospec_agents.cli import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/architecture.md", "docs/benchmarks.md")
+PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.stem != "results"))
 
 
 def shown_commands(program: str) -> list[str]:
