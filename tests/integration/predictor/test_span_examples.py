@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from ooospec_agents.predictor.pieces import Pieces  # noqa: E402
-from ooospec_agents.training.spans.examples import SpanExample, SpanStream, build  # noqa: E402
-from ooospec_agents.training.spans.settings import SpanSettings  # noqa: E402
-from ooospec_agents.training.traces import Call, Request, read_requests  # noqa: E402
+from ooospec_agents.predictor.pieces import Pieces
+from ooospec_agents.training.spans.examples import SpanExample, SpanStream, build
+from ooospec_agents.training.spans.settings import SpanSettings
+from ooospec_agents.training.traces import Call, Request, read_requests
 
 SETTINGS = SpanSettings(passes=2, trace_passes=1)
 
