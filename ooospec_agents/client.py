@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES
+from ooospec_agents.predictor.folder import find, loader
+from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
@@ -30,6 +32,9 @@ MAX_PENDING = 64
 MAX_PREPARED = 256
 """Most catalogs remembered as prepared, for one target."""
 
+SPAN = "span"
+"""In place of a sidecar's URL: the span predictor, which needs no server but torch in the client's process."""
+
 _HINTED_METHODS = (None, "ooospec")
 
 
@@ -38,7 +43,7 @@ class SidecarSettings:
     """A sidecar of the client's own. With `url` None the target's server asks its own, if it has one.
 
     Attributes:
-        url: The sidecar's base URL, or None.
+        url: The sidecar's base URL, or `SPAN` for the span predictor in this process, or None.
         model: The model (or adapter) to ask for, or None for the sidecar's first.
         api_key: The sidecar's key, or None.
     """
@@ -78,7 +83,7 @@ class TargetClient:
         self._pending = 0
         self._prepared: OrderedDict[str, None] = OrderedDict()
         self._connected: _Connection | None = None
-        self._worker: SidecarWorker | None = None
+        self._worker: SidecarWorker | PredictorWorker | None = None
 
     @property
     def pending(self) -> int:
@@ -219,9 +224,11 @@ class TargetClient:
             kind = route.partition("/")[0].removesuffix("s")
             self.faults.add(kind, "%r answered %d: %s", url, response.status_code, response.text[:200])
 
-    def _sidecar_worker(self) -> SidecarWorker:
+    def _sidecar_worker(self) -> SidecarWorker | PredictorWorker:
         """The worker; made on the background loop, when first needed."""
-        if self._worker is None:
+        if self._worker is None and self._sidecar.url == SPAN:
+            self._worker = PredictorWorker(loader(find()))
+        elif self._worker is None:
             self._worker = from_url(self._sidecar.url or "", self._sidecar.model, self._sidecar.api_key)
         return self._worker
 

@@ -35,7 +35,7 @@ class Shape:
     lower: int = 3
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]
     """One layer of BERT without its attention's mask: that is the caller's."""
 
     def __init__(self, shape: Shape) -> None:
@@ -56,7 +56,7 @@ class Layer(nn.Module):
         return out
 
 
-class Encoder(nn.Module):
+class Encoder(nn.Module):  # type: ignore[misc]
     """The layers and the heads.
 
     Args:

@@ -96,7 +96,8 @@ def load(folder: Path) -> Encoder:
         scale = packed.get(name + _SCALE)
         state[name] = tensor.float() if scale is None else tensor.float() * scale[:, None]
     encoder.load_state_dict(state)
-    return encoder.eval().requires_grad_(False)
+    encoder.eval().requires_grad_(False)
+    return encoder
 
 
 def save_calibration(calibration: Calibration, folder: Path) -> None:

@@ -67,13 +67,12 @@ class SpanPredictor:
             quicken(encoder)
         return cls(encoder, Pieces(folder), model.load_calibration(folder))
 
-    @torch.inference_mode()
     def prepare(self, catalog: Catalog) -> None:
         """Read a catalog's texts ahead of the requests that bind it."""
-        for prepared in self._functions(catalog):
-            self._slots(prepared)
+        with torch.inference_mode():
+            for prepared in self._functions(catalog):
+                self._slots(prepared)
 
-    @torch.inference_mode()
     def predict(
         self, catalog: Catalog, messages: Sequence[Any], *, named: str = "", no_call_allowed: bool = True
     ) -> Hint | None:
@@ -85,6 +84,10 @@ class SpanPredictor:
             named: The function that the request forces, or "".
             no_call_allowed: Whether the target may answer in text.
         """
+        with torch.inference_mode():
+            return self._predict(catalog, messages, named, no_call_allowed and not named)
+
+    def _predict(self, catalog: Catalog, messages: Sequence[Any], named: str, no_call_allowed: bool) -> Hint | None:
         functions = self._functions(catalog)
         if named:
             functions = [one for one in functions if one.function.name == named]
@@ -92,7 +95,7 @@ class SpanPredictor:
             return None
         conversation = self._pieces.conversation(messages)
         heard = hear(self._encoder, conversation.ids)
-        shares, no_call = self._choose(catalog, functions, heard, messages, no_call_allowed and not named)
+        shares, no_call = self._choose(catalog, functions, heard, messages, no_call_allowed)
         order = sorted(range(len(functions)), key=lambda index: -shares[index])
         asked, room = [], MAX_SLOTS
         for place, index in enumerate(order[: 1 + MAX_ALTERNATIVES]):
@@ -129,11 +132,11 @@ class SpanPredictor:
         shares = torch.tensor(said).softmax(0).tolist()
         return shares[: len(functions)], shares[len(functions)] if no_call_allowed else 0.0
 
-    @torch.inference_mode()
     def choice_logits(self, catalog: Catalog, messages: Sequence[Any]) -> list[tuple[str, float, float]]:
         """Each function's name, its logit, and the logarithm of what shared words give it. For calibration."""
-        heard = hear(self._encoder, self._pieces.conversation(messages).ids)
-        return self._logits(catalog, self._functions(catalog), heard, messages)
+        with torch.inference_mode():
+            heard = hear(self._encoder, self._pieces.conversation(messages).ids)
+            return self._logits(catalog, self._functions(catalog), heard, messages)
 
     def _logits(
         self, catalog: Catalog, functions: Sequence[Prepared], heard: Heard, messages: Sequence[Any]

@@ -16,7 +16,7 @@ from ooospec_agents.predictor.encoder import Encoder, Layer
 LINEARS = ("qkv", "out", "up", "down")
 
 
-class QuickLinear(nn.Module):
+class QuickLinear(nn.Module):  # type: ignore[misc]
     """A linear layer in eight bits.
 
     Args:

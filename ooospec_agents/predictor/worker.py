@@ -53,6 +53,22 @@ class PredictorWorker:
         if catalog.functions:
             self._start(lambda predictor: predictor.prepare(catalog))
 
+    async def predict(
+        self, catalog: Catalog, messages: Sequence[Any], *, named: str = "", no_call_allowed: bool = True
+    ) -> Hint | None:
+        """The hint for a request, or None where there is none to be had; see `SidecarWorker.predict`. Never raises."""
+        found: list[Hint] = []
+
+        def work(predictor: Predictor) -> None:
+            hint = predictor.predict(catalog, messages, named=named, no_call_allowed=no_call_allowed)
+            self.counts["nothing" if hint is None else "hint"] += 1
+            found.extend([] if hint is None else [hint])
+
+        future = self._start(work)
+        if future is not None:
+            await asyncio.wait([asyncio.wrap_future(future)])
+        return found[0] if found else None
+
     def submit(
         self,
         catalog: Catalog,

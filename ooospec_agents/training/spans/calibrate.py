@@ -37,9 +37,11 @@ def calibrate(folder: Path, requests: Sequence[Request], console: Console) -> mo
                 best, least = model.Calibration(temperature=temperature, lexical=lexical), loss
     outcomes, _ = run(SpanPredictor(encoder, pieces, best), requests, console)
     answers = [(one.request, one.hint) for one in outcomes if one.hint is not None and one.request.calls]
-    for kind in ("value", "absent"):
-        judged = [pair for request, hint in answers for pair in _judged(request, hint, absent=kind == "absent")]
-        best = replace(best, **{kind: fit([raw for raw, _ in judged], [right for _, right in judged])})
+    curves = []
+    for absent in (False, True):
+        judged = [pair for request, hint in answers for pair in _judged(request, hint, absent=absent)]
+        curves.append(fit([raw for raw, _ in judged], [right for _, right in judged]))
+    best = replace(best, value=curves[0], absent=curves[1])
     model.save_calibration(best, folder)
     return best
 

@@ -28,7 +28,6 @@ class Reader:
         self._encoder, self._most = encoder, most
         self._kept: dict[tuple[int, ...], Tensor] = {}
 
-    @torch.no_grad()
     def __call__(self, examples: Sequence[SpanExample]) -> list[Asked]:
         """The examples, ready for the upper layers."""
         new = list(dict.fromkeys(text for one in examples for text in one.texts if text not in self._kept))
@@ -36,7 +35,8 @@ class Reader:
             self._kept.clear()
             new = list(dict.fromkeys(text for one in examples for text in one.texts))
         talks = [one.conversation for one in examples]
-        states = self._encoder.read([*talks, *new])
+        with torch.no_grad():
+            states = self._encoder.read([*talks, *new])
         self._kept |= zip(new, (one.clone() for one in states[len(talks) :]), strict=True)
         return [
             Asked(talk, [self._kept[text] for text in one.texts]) for one, talk in zip(examples, states, strict=False)

@@ -141,10 +141,16 @@ def trainable(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
     return {name: parameter for name, parameter in encoder.named_parameters() if parameter.requires_grad}
 
 
-@torch.no_grad()
 def dev_figures(encoder: Encoder, reader: Reader, examples: Sequence[SpanExample]) -> dict[str, float]:
     """Shares right: functions, what becomes of slots, and of slots with a span those whose ends are both right."""
     encoder.eval()
+    with torch.no_grad():
+        figures = _figures(encoder, reader, examples)
+    encoder.train()
+    return figures
+
+
+def _figures(encoder: Encoder, reader: Reader, examples: Sequence[SpanExample]) -> dict[str, float]:
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for start in range(0, len(examples), 8):
@@ -169,7 +175,6 @@ def dev_figures(encoder: Encoder, reader: Reader, examples: Sequence[SpanExample
                         ends.append(int(scores.argmax()))
                     asked["span"] += 1
                     right["span"] += any(tuple(ends) in places for places in label.parts)
-    encoder.train()
     return {name: right[name] / max(asked[name], 1) for name in ("function", "outcome", "span")}
 
 
@@ -187,7 +192,7 @@ def _step(
     for group in optimiser.param_groups:
         group["lr"] = group["highest"] * share
     loss = losses(encoder, batch, reader(batch))["total"]
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(parameters.values(), settings.clip)
     optimiser.step()
     optimiser.zero_grad()

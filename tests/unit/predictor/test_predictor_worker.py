@@ -45,6 +45,14 @@ async def test_the_hint_is_delivered_on_the_loop_that_asked() -> None:
     await worker.aclose()
 
 
+async def test_a_hint_can_be_waited_for() -> None:
+    worker = PredictorWorker(Scripted)
+    assert await worker.predict(CATALOG, ["hi"]) == HINT
+    assert await worker.predict(CATALOG, []) is None
+    await worker.aclose()
+    assert await worker.predict(CATALOG, ["hi"]) is None
+
+
 def test_without_a_loop_it_is_delivered_in_the_thread() -> None:
     worker = PredictorWorker(Scripted)
     got: list[Hint] = []
