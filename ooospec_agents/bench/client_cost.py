@@ -51,7 +51,8 @@ ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "G
 def paired(stock: Callable[[], float], ours: Callable[[], float], pairs: int) -> dict[str, Any]:
     """Milliseconds of both, and of their differences, over so many pairs after one that does not count."""
     stock(), ours()
-    before, after = [], []
+    before: list[float] = []
+    after: list[float] = []
     for number in range(pairs):
         for measure in (stock, ours) if number % 2 == 0 else (ours, stock):
             (before if measure is stock else after).append(measure() * 1000)

@@ -48,6 +48,11 @@ class PredictorWorker:
         """What became of the requests: "hint", "nothing", "busy", "fault"."""
         self._pool.submit(self._load, load)
 
+    @property
+    def resting(self) -> bool:
+        """Whether it is left alone for now, as a sidecar that failed is: never."""
+        return False
+
     def prepare(self, catalog: Catalog) -> None:
         """Read a catalog's texts, in the background."""
         if catalog.functions:
