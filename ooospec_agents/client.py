@@ -74,6 +74,10 @@ class TargetClient:
     """
 
     def __init__(self, base_url: str, sidecar: SidecarSettings | None = None) -> None:
+        # Neither when this module is imported, since it takes long, nor on the background loop: a library that looks
+        # into `sys.modules` meanwhile would find half of it.
+        import httpx  # noqa: F401
+
         self.faults = Faults()
         self._base = base_url.rstrip("/")
         self._sidecar = sidecar or SidecarSettings()
@@ -236,7 +240,6 @@ class TargetClient:
         """The connection of the running loop (another one after a fork)."""
         loop = asyncio.get_running_loop()
         if self._connected is None or self._connected.loop is not loop:
-            # Imported when first needed, on the background loop: it takes long, and importing us must not.
             import httpx
 
             # Without TLS there is nothing to verify, and loading the certificates takes long.

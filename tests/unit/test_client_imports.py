@@ -36,3 +36,11 @@ def test_the_integrations_add_little_to_what_langchain_imports() -> None:
 
     assert run("import langchain_ooospec, openai_ooospec; ") == "[]"
     assert "'langchain'" in run("from langchain_ooospec import OoOSpecMiddleware; ")
+
+
+def test_httpx_is_whole_before_anything_runs_in_the_background() -> None:
+    code = (
+        "import sys, ooospec_agents.client as c; assert 'httpx' not in sys.modules; c.TargetClient('http://x');"
+        " assert hasattr(sys.modules['httpx'], 'Response')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
