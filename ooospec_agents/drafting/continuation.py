@@ -22,7 +22,8 @@ PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
 FIXED = 0.995
 """Probability that the target keeps to its layout for one more piece of fixed text."""
 NUMERIC = {"integer", "number"}
-MAX_TEXT = 400
+MAX_TEXT = 240
+"""Characters written on at most: as many as a draft holds, and a few more."""
 WORD = re.compile(r"\s*\S+")
 NEXT_WORD = 0.88
 """Probability that copied text goes on for one more word."""

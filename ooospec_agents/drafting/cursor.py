@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ WHITESPACE = " \t\r\n"
 CALL_LEVEL, ARGUMENTS_LEVEL = 1, 2
 OPENING_MARKS = ("<tool_call>", "```json", "```")
 MAX_CALLS_READ = 64
+STRING_MARK = re.compile(r'["\\]')
+"""What alone matters inside a string."""
 
 
 @dataclass
@@ -85,8 +88,15 @@ class Cursor:
         """Read more committed text."""
         at = len(self.text)
         self.text += text
-        for offset, char in enumerate(text):
-            self._read(char, at + offset)
+        end = len(self.text)
+        while at < end:
+            if self._in_string and not self._escaped:
+                found = STRING_MARK.search(self.text, at)
+                if found is None:
+                    return
+                at = found.start()
+            self._read(self.text[at], at)
+            at += 1
 
     def all_segments(self) -> list[Segment]:
         """What was read, as segments; the rest that is still open comes last. Their texts joined are the text."""

@@ -214,13 +214,14 @@ class Drafter:
         piece = next(bounds)
         end = len(piece.text)
         at = 0
+        decode = self._codec.decode
         for token in tokens:
             while at >= end and (following := next(bounds, None)) is not None:
                 ends.append(len(sources))
                 piece = following
                 end += len(piece.text)
             sources.append(piece.source)
-            at += len(self._codec.decode([token]))
+            at += len(decode([token]))
         if pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids):
             tokens = [*tokens, self._stop_ids[0]]
             sources.append(pieces[-1].source)

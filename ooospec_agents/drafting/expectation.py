@@ -63,6 +63,7 @@ class Expectation:
         self._lexical = LexicalValues(spec.conversation)
         self._guesses: dict[Asked, list[Guess]] = {}
         self._sure: dict[Asked, list[Guess]] = {}
+        self._plans: dict[tuple[int, str], list[SlotPlan]] = {}
         self._record: dict[str, tuple[float, float]] = {}
         self._lexical_names: list[Guess] | None = None
         self._reference: str | None = None
@@ -72,6 +73,7 @@ class Expectation:
         self.hint = hint
         self._guesses.clear()
         self._sure.clear()
+        self._plans.clear()
 
     @property
     def output(self) -> str:
@@ -94,13 +96,19 @@ class Expectation:
 
     def slots(self, name: str, written: Sequence[str], call: int) -> list[SlotPlan]:
         """Slots of a function that are still to be written, in the order expected."""
+        plans = self._plans.get((call, name))
+        if plans is None:
+            plans = self._plans[call, name] = self._all_slots(name, call)
+        return [plan for plan in plans if plan.name not in written]
+
+    def _all_slots(self, name: str, call: int) -> list[SlotPlan]:
         function = self.spec.catalog.function(name)
         hinted = self._hinted(name, call)
         order = list(hinted.slots) if hinted is not None and hinted.complete else []
         if function is not None:
             order += [slot for slot in self.memory.order(name) if function.slot(slot)]
             order += [slot.name for slot in function.slots]
-        return [self._slot_plan(function, name, slot, hinted) for slot in dict.fromkeys(order) if slot not in written]
+        return [self._slot_plan(function, name, slot, hinted) for slot in dict.fromkeys(order)]
 
     def parameter_names(self) -> list[str]:
         """Parameter names that a target may write although they are not its function's."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import Budget
+from ooospec_agents.drafting.continuation import MAX_TEXT
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.guesses import LexicalGuesses
@@ -389,7 +390,7 @@ def test_an_output_that_differs_from_the_known_one_is_drafted_from_the_calls() -
 def test_a_known_output_longer_than_one_draft_is_drafted_on() -> None:
     text = "It is said that " + "the rain in Spain stays mainly in the plain, " * 40
     known = Hint(no_call=1.0, output=text)
-    assert serve(drafter(spec(required=False)), text, hints={0: known}) <= 2 + len(text) / 400
+    assert serve(drafter(spec(required=False)), text, hints={0: known}) <= 2 + len(text) / MAX_TEXT
 
 
 def test_arguments_laid_out_unexpectedly_cost_one_step() -> None:
