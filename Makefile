@@ -8,9 +8,11 @@ DATA ?=
 MODEL ?= Qwen2.5-Coder-1.5B-Instruct
 OUT ?= out/bench.json
 ARGS ?=
+# `make soak MINUTES=60`, with ARGS='--requests 10000', or ARGS='--url http://127.0.0.1:8000 --pid PID --model NAME'
+MINUTES ?= 60
 BIN := .venv/bin
 
-.PHONY: demo test bench check docs format clean weights-test weights-demo
+.PHONY: demo test bench soak check docs format clean weights-test weights-demo
 
 demo: .venv/.ready weights-demo
 	$(BIN)/python -m ooospec_agents.bench.demo $(ARGS)
@@ -23,6 +25,9 @@ test: .venv/.ready weights-test
 bench: .venv/.ready weights-demo
 	@test -n "$(DATA)" || { echo "Name the requests to measure with: make bench DATA=requests.jsonl"; exit 1; }
 	$(BIN)/python -m ooospec_agents.bench --data $(DATA) --target $(MODEL) --out $(OUT) $(ARGS)
+
+soak: .venv/.ready
+	$(BIN)/python -m ooospec_agents.bench.soak --minutes $(MINUTES) $(ARGS)
 
 check: .venv/.ready
 	$(BIN)/ruff check .

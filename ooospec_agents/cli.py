@@ -112,6 +112,53 @@ def serve_sidecar(
         _show_or_run(plan, print_only)
 
 
+@app.command("up", context_settings=PASS_THROUGH, epilog="All other flags go to the target's vLLM as they are.")
+def up(
+    context: typer.Context,
+    model: ModelOption,
+    sidecar_model: Annotated[str, typer.Option(help="The sidecar's model: a local folder or a hub name.")],
+    adapter: Annotated[Path | None, typer.Option(help="Folder of the sidecar's LoRA adapter.", exists=True)] = None,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the target.")] = 8000,
+    sidecar_port: Annotated[int, typer.Option(help="Port of the sidecar, on this machine only.")] = 8001,
+    holdout: Annotated[str, typer.Option(help="Share of requests served undrafted, like 2%.")] = "",
+    api_key: Annotated[
+        str, typer.Option(envvar="VLLM_API_KEY", help="The target's key; it is kept off the command line.")
+    ] = "",
+    logs: Annotated[Path | None, typer.Option(help="Folder of the servers' logs; by default a temporary one.")] = None,
+) -> None:
+    """Start target and sidecar together, check them, and stop them together."""
+    with _clear_errors():
+        from ooospec_agents.doctor import Servers, examine, exit_code, to_text
+        from ooospec_agents.sidecar.launch import command
+        from ooospec_agents.up import Server, keep_up, refuse_same_port
+        from ooospec_agents.vllm_plugin.launch import plan_target
+
+        refuse_same_port(port, sidecar_port)
+        sidecar_url, url = f"http://127.0.0.1:{sidecar_port}", f"http://127.0.0.1:{port}"
+        folder, extra = _model_folder(model, context.args, start=True)
+        small, more = _model_folder(sidecar_model, [], start=True)
+        predictor = _predictor(None)
+        target = plan_target(
+            folder, host=host, port=port, sidecar=sidecar_url, predictor=predictor, holdout=holdout, extra_args=extra
+        )
+        target.env.update({"VLLM_API_KEY": api_key} if api_key else {})
+        sidecar = command(small, str(adapter) if adapter else None, sidecar_port, "127.0.0.1", more)
+
+        def check() -> bool:
+            found = list(examine(Servers(url, api_key, sidecar_url)))
+            for finding in found:
+                typer.echo(to_text(finding))
+            return exit_code(found) == 0
+
+        def say(text: str) -> None:
+            typer.echo(f"ooospec: {text}", err=True)
+
+        raise typer.Exit(
+            keep_up(Server("target", target, url), Server("sidecar", sidecar, sidecar_url), check, say, logs=logs)
+        )
+
+
 @app.command()
 def weights(
     name: Annotated[str, typer.Argument(help="A local folder, a hub name or a packaged model.")],

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import Hint
+from ooospec_agents.privacy import told, trace
 
 MAX_WAITING = 8
 """Requests that wait for the thread, at most; one beyond them gets no hint, since it would come late."""
@@ -154,4 +155,6 @@ class PredictorWorker:
         self.counts["fault"] += 1
         if kind not in self._said:
             self._said.add(kind)
-            _log.warning("The span predictor failed (%s). Requests go on without its hints.", kind, exc_info=error)
+            shown = f"{error}" if kind == "load" else told(error)
+            message = "The span predictor failed (%s: %s). Requests go on without its hints."
+            _log.warning(message, kind, shown, exc_info=error if kind == "load" else trace(error))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from ooospec_agents.privacy import debugging, told
 from ooospec_agents.sidecar.backend import Completion, SidecarError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class CompletionsClient:
             choices = sorted(data["choices"], key=lambda choice: choice["index"])
             completions = [_completion(choice) for choice in choices]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._garbage(f"its answer has no completions ({error!r})") from error
+            raise self._garbage(f"its answer has no completions ({told(error)})") from error
         if len(completions) != len(prompts):
             raise self._garbage(f"{len(completions)} completions came for {len(prompts)} prompts")
         return completions
@@ -102,7 +103,7 @@ class CompletionsClient:
             names = [model["id"] for model in data["data"]]
             self._model = ADAPTER if ADAPTER in names else str(names[0])
         except (KeyError, TypeError, IndexError) as error:
-            raise self._garbage(f"its list of models is empty or unreadable ({error!r})") from error
+            raise self._garbage(f"its list of models is empty or unreadable ({told(error)})") from error
         return self._model
 
     async def _call(self, method: str, path: str, model: str, body: Mapping[str, Any] | None = None) -> Any:
@@ -128,6 +129,7 @@ class CompletionsClient:
     def _refusal(self, response: httpx.Response, model: str) -> SidecarError:
         status, text = response.status_code, response.text[:300]
         said = f"Sidecar at {self.url!r} answered {status}"
+        quoted = f": {text!r}" if debugging() else ""  # servers quote the request that they refuse
         if status == 404 and "model" in text:
             advice = "start it with `ooospec serve sidecar` (`--adapter` for a trained one) or name its model"
             return SidecarError("model", f"{said} for model {model!r}: {advice}")
@@ -136,8 +138,8 @@ class CompletionsClient:
         if status in (401, 403):
             return SidecarError("key", f"{said}: pass its API key")
         if 400 <= status < 500 and status != 429:
-            return SidecarError("refused", f"{said}: {text!r}")
-        return SidecarError("server", f"{said}: {text!r}")
+            return SidecarError("refused", f"{said}{quoted}")
+        return SidecarError("server", f"{said}{quoted}")
 
 
 def _completion(choice: Mapping[str, Any]) -> Completion:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import Hint
+from ooospec_agents.privacy import told
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import SidecarBackend, SidecarError
@@ -124,7 +125,7 @@ class SidecarWorker:
             try:
                 callback(hint)
             except Exception as error:
-                self._say("callback", f"A hint could not be delivered: {error!r}")
+                self._say("callback", f"A hint could not be delivered: {told(error)}")
 
         return self._start(run())
 
@@ -200,7 +201,7 @@ class SidecarWorker:
         except SidecarError as error:
             self._failed(error.kind, str(error))
         except Exception as error:
-            self._failed("fault", f"Predicting with sidecar {self._name} failed: {error!r}")
+            self._failed("fault", f"Predicting with sidecar {self._name} failed: {told(error)}")
         except BaseException:
             self._breaker.release()
             raise

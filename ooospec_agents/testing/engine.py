@@ -50,6 +50,7 @@ class ScriptedEngine:
         proposer: The proposer; its model runner is this engine.
         steps: Steps made.
         invalid: Drafts that would have killed a real engine.
+        preempt_every: Every step of this number samples nothing, as if all rows were preempted and prefilled again.
     """
 
     def __init__(self, *, dp_rank: int = 0, step_s: float = 0.0) -> None:
@@ -58,6 +59,7 @@ class ScriptedEngine:
         self.max_model_len = MAX_MODEL_LEN
         self.steps = 0
         self.invalid = 0
+        self.preempt_every = 0
         self.proposer = Proposer(_config(dp_rank))
         self._step_s = step_s
         self._outputs: dict[str, list[int]] = {}
@@ -109,7 +111,7 @@ class ScriptedEngine:
             self.requests[req_id].output_token_ids.extend(new)
         drafts = self.proposer.propose([list(new) for new in sampled])
         for req_id, new, draft in zip(rows, sampled, drafts, strict=True):
-            self.invalid += any(type(token) is not int or not 0 <= token < VOCABULARY for token in draft)
+            self.invalid += not self._is_valid(req_id, draft)
             self._drafts[req_id] = draft
             outputs.append((self._queues[req_id], new))
             state = self.requests[req_id]
@@ -119,7 +121,16 @@ class ScriptedEngine:
                 outputs.append((self._queues[req_id], None))
         return outputs
 
+    def _is_valid(self, req_id: str, draft: list[int]) -> bool:
+        state = self.requests[req_id]
+        room = min(state.sampling_params.max_tokens or MAX_MODEL_LEN, MAX_MODEL_LEN) - len(state.output_token_ids)
+        fits = len(draft) <= min(DRAFT_TOKENS, max(room, 0))
+        return fits and all(type(token) is int and 0 <= token < VOCABULARY for token in draft)
+
     def _sample(self, req_id: str) -> list[int]:
+        if self.preempt_every and self.steps % self.preempt_every == 0:
+            self._drafts.pop(req_id, None)
+            return []
         at = len(self.requests[req_id].output_token_ids)
         rest = self._outputs[req_id][at:]
         kept = 0

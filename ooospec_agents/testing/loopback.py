@@ -46,10 +46,12 @@ class LoopbackServer:
 
     Attributes:
         requests: Every request received, in order.
+        port: Where it listens; 0: on a free port, chosen at the start.
     """
 
     def __init__(self) -> None:
         self.requests: list[Received] = []
+        self.port = 0
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -107,7 +109,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, scripted: LoopbackServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", scripted.port), _Handler)
         self.scripted = scripted
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()

@@ -31,6 +31,7 @@ from ooospec_agents.vllm_plugin.sockets import SOCKET_DIR_VARIABLE
 PARSER = "hermes"
 
 App = Callable[[Any, Any, Any], Any]
+Script = Callable[[dict[str, Any]], str]
 
 
 def scripted_output(body: dict[str, Any]) -> str:
@@ -50,14 +51,16 @@ class PluginTarget:
     Args:
         engine: Decodes.
         api_key: The key that everything under `/v1` asks for, or None.
+        script: What the target writes for a chat request.
 
     Attributes:
         app: The ASGI app.
         plugin: Our plugin in it.
     """
 
-    def __init__(self, engine: ScriptedEngine, api_key: str | None = None) -> None:
+    def __init__(self, engine: ScriptedEngine, api_key: str | None = None, script: Script = scripted_output) -> None:
         self.engine = engine
+        self.script = script
         self.plugin = EndpointPlugin()
         app = FastAPI()
         app.add_api_route("/health", lambda: Response())
@@ -84,7 +87,7 @@ class PluginTarget:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
-        output = scripted_output(body)
+        output = self.script(body)
         self._number += 1
         head = {"id": f"chatcmpl-{self._number}", "created": 1, "model": body.get("model")}
         pieces = self.engine.generate(output, body.get("vllm_xargs") or {}, body.get("max_tokens"))
@@ -123,14 +126,14 @@ def _key_check(app: FastAPI, api_key: str) -> App:
 
 @asynccontextmanager
 async def plugin_target(
-    *, api_key: str | None = None, sidecar: str | None = None, step_s: float = 0.0
+    *, api_key: str | None = None, sidecar: str | None = None, step_s: float = 0.0, script: Script = scripted_output
 ) -> AsyncIterator[PluginTarget]:
     """A target in this process, with a folder of sockets of its own while the block lasts."""
     chosen = {SIDECAR_URL: sidecar or "", SIDECAR_MODEL: "", SOCKET_DIR_VARIABLE: ""}
     before = {name: os.environ.get(name) for name in chosen}
     with tempfile.TemporaryDirectory(prefix="ooo") as folder:
         os.environ.update({**chosen, SOCKET_DIR_VARIABLE: folder})
-        target = PluginTarget(ScriptedEngine(step_s=step_s), api_key)
+        target = PluginTarget(ScriptedEngine(step_s=step_s), api_key, script)
         try:
             await target.start()
             yield target

@@ -50,12 +50,23 @@ class ScriptedSidecar(LoopbackServer):
         self._table: Table = {} if table is None else table
         self._default = default
         self._probability = probability
+        self._models = models
+        self.misbehave(delay_s=delay_s, status=status, garbage=garbage, break_connection=break_connection)
+        self._numbers = itertools.count()
+
+    def misbehave(
+        self,
+        *,
+        delay_s: float = 0.0,
+        status: int = 200,
+        garbage: str | None = None,
+        break_connection: bool = False,
+    ) -> None:
+        """From now on answer so, and no longer as before; without arguments, answer well again."""
         self._delay_s = delay_s
         self._status = status
-        self._models = models
         self._garbage = garbage
         self._break = break_connection
-        self._numbers = itertools.count()
 
     @property
     def waves(self) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from zmq.sugar.context import Context
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
+from ooospec_agents.privacy import told
 from ooospec_agents.vllm_plugin.messages import (
     LOGGER,
     SENDER_CATALOGS,
@@ -126,7 +127,7 @@ class WorkerInbox:
     def _count(self, error: Exception) -> None:
         self.dropped += 1
         if self.dropped == 1:
-            logger.warning("ooospec: a message was dropped: %s (further ones are only counted)", error)
+            logger.warning("ooospec: a message was dropped: %s (further ones are only counted)", told(error))
 
 
 class WorkerOutbox:
@@ -157,7 +158,7 @@ class WorkerOutbox:
         except Exception as error:
             self.dropped += 1
             if self.dropped == 1:
-                logger.warning("ooospec: a report was dropped: %s (further ones are only counted)", error)
+                logger.warning("ooospec: a report was dropped: %s (further ones are only counted)", told(error))
             return False
         return True
 
@@ -335,4 +336,4 @@ class ApiChannel:
     def _count(self, error: Exception) -> None:
         self.dropped += 1
         if self.dropped == 1:
-            logger.warning("ooospec: a message was dropped: %s (further ones are only counted)", error)
+            logger.warning("ooospec: a message was dropped: %s (further ones are only counted)", told(error))

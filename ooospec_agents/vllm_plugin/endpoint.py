@@ -104,14 +104,14 @@ class EndpointPlugin:
         try:
             return process_metrics()
         except Exception as error:
-            self.accelerator.faults.swallow("metrics", error)
+            self.accelerator.faults.swallow("metrics", error, ours=True)
             return None
 
     def _holdout(self) -> Holdout:
         try:
             return Holdout(read_share(os.environ.get(HOLDOUT, "0")))
         except ValueError as error:
-            self.accelerator.faults.swallow("holdout", error)
+            self.accelerator.faults.swallow("holdout", error, ours=True)
             return Holdout()
 
     def _predictor(self) -> PredictorWorker | None:
@@ -121,7 +121,7 @@ class EndpointPlugin:
         try:
             return PredictorWorker(loader(find(Path(folder))))
         except PredictorError as error:
-            self.accelerator.faults.swallow("predictor", error)
+            self.accelerator.faults.swallow("predictor", error, ours=True)
             return None
 
     def _sidecar(self) -> SidecarWorker | None:
@@ -133,7 +133,7 @@ class EndpointPlugin:
             # On the target's own cores half a wave, asked for in two calls, is cheaper than a whole one in one.
             return from_url(url, model, key, function_first=_shares_cores())
         except ValueError as error:
-            self.accelerator.faults.swallow("sidecar", error)
+            self.accelerator.faults.swallow("sidecar", error, ours=True)
             return None
 
 

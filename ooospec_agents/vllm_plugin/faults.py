@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
+from ooospec_agents.privacy import told, trace
+
 logger = logging.getLogger("ooospec_agents.vllm_plugin")
 
 
@@ -19,14 +21,13 @@ class Faults:
         """Nothing has happened yet."""
         self.counts: Counter[str] = Counter()
 
-    def swallow(self, where: str, error: BaseException) -> None:
-        """Count a fault; the first of its place is logged."""
+    def swallow(self, where: str, error: BaseException, *, ours: bool = False) -> None:
+        """Count a fault; the first of its place is logged. `ours`: its message quotes no request, and is shown."""
         self.counts[where] += 1
         if self.counts[where] == 1:
             logger.warning(
-                "ooospec: swallowed a fault in %s: %s: %s; requests go on, further ones are only counted",
+                "ooospec: swallowed a fault in %s: %s; requests go on, further ones are only counted",
                 where,
-                type(error).__name__,
-                error,
-                exc_info=error,
+                f"{type(error).__name__}: {error}" if ours else told(error),
+                exc_info=error if ours else trace(error),
             )

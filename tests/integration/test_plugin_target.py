@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -175,6 +176,18 @@ def test_a_bad_share_is_refused_before_the_start() -> None:
     with pytest.raises(ValueError, match=r"pass something like 2%"):
         plan_target("some/model", holdout="most")
     assert plan_target("some/model", holdout="2%").env["OOOSPEC_HOLDOUT"] == "0.02"
+
+
+def test_vllm_serves_the_registries_that_we_count_in() -> None:
+    spec = importlib.util.find_spec("vllm")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("vLLM is not installed")
+    folder = Path(spec.submodule_search_locations[0])
+    source = (folder / "v1/metrics/prometheus.py").read_text("utf-8")
+    assert "multiprocess.MultiProcessCollector(registry)" in source
+    assert "return REGISTRY" in source
+    served = (folder / "entrypoints/serve/instrumentator/metrics.py").read_text("utf-8")
+    assert "make_asgi_app(registry=registry)" in served
 
 
 PROCESS = """
