@@ -11,17 +11,15 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES
+from ooospec_agents.http_library import httpx
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
 from ooospec_agents.vllm_plugin.chat_body import forced_function, messages_of
-
-if TYPE_CHECKING:
-    import httpx
 
 HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
@@ -229,9 +227,6 @@ class TargetClient:
         """The connection of the running loop (another one after a fork)."""
         loop = asyncio.get_running_loop()
         if self._connected is None or self._connected.loop is not loop:
-            # Imported when first needed, on the background loop: it takes long, and importing us must not.
-            import httpx
-
             # Without TLS there is nothing to verify, and loading the certificates takes long.
             http = httpx.AsyncClient(verify=not self._base.startswith("http://"))
             self._connected = _Connection(loop, http, asyncio.Lock())

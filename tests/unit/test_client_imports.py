@@ -25,7 +25,7 @@ def test_the_check_would_see_an_engine() -> None:
 
 
 def test_the_integrations_add_little_to_what_langchain_imports() -> None:
-    """httpx alone takes longer to import than all of ours; it is needed only once a request is made."""
+    """A second HTTP library alone would take longer to import than all of ours."""
     added = "print(sorted({name.partition('.')[0] for name in set(sys.modules) - before} & slow))"
     slow = "import sys; slow = {'httpx', 'rich', 'typer', 'jsonschema', 'langchain'}; "
     stock = "import langchain_openai; before = set(sys.modules); "
