@@ -208,7 +208,25 @@ def _sampling(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
 
 
+def _client_cost(name: str, result: Mapping[str, Any]) -> str:
+    note = (
+        "Medians in milliseconds, with the quartiles of the differences. Imports are compared with `langchain_openai`, "
+        "requests, by turns, with those of the SDK's own client to the same scripted target. The cores were shared "
+        "with other work."
+    )
+    head = ["what", "pairs", "stock", "ours", "added", "quartiles"]
+    rows = [
+        [
+            row["what"], row["pairs"], f"{row['stock_ms']:.1f}", f"{row['ours_ms']:.1f}", f"{row['added_ms']:.2f}",
+            " to ".join(f"{value:.2f}" for value in row["added_ms_quartiles"]),
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    return _section("What clients cost where they bring nothing", name, result, note, _table(head, rows))
+
+
 _SECTIONS = {
+    "client_cost": _client_cost,
     "bench": _bench,
     "paired": _paired,
     "identity": _identity,
