@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
-from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
+from ooospec_agents.drafting.expectation import FIXED, Expectation, SlotPlan, none_filled, rendered
+from ooospec_agents.drafting.piece import Piece, PieceKind
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.schema import opening_of
-from ooospec_agents.formats.style import Gap, Style, quoted
+from ooospec_agents.formats.style import Gap, Style, quoted, unescape
 from ooospec_agents.formats.wire import WireFormat
 
-PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
-FIXED = 0.995
-"""Probability that the target keeps to its layout for one more piece of fixed text."""
 NUMERIC = {"integer", "number"}
 MAX_TEXT = 240
 """Characters written on at most: as many as a draft holds, and a few more."""
 WORD = re.compile(r"\s*\S+")
+LITTLE = 4
+"""Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
 NEXT_WORD = 0.88
 """Probability that copied text goes on for one more word."""
 UNFINISHED = 0.2
 """Probability that a string of which no source knows more ends after a word."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Expected text, who expects it, and the probability that all up to its end is right. "stop": the output ends."""
-
-    kind: PieceKind
-    text: str
-    source: str
-    confidence: float
 
 
 class _Stop(Exception):
@@ -74,7 +61,13 @@ class Continuation:
         """The expected pieces, in order."""
         with contextlib.suppress(_Stop):
             self._go()
+        if sum(len(piece.text) for piece in self._pieces) <= LITTLE and not self._ends():
+            with contextlib.suppress(_Stop):
+                self._verbatim()
         return self._pieces
+
+    def _ends(self) -> bool:
+        return bool(self._pieces) and self._pieces[-1].kind == "stop"
 
     def _go(self) -> None:
         cursor = self._cursor
@@ -86,6 +79,20 @@ class Continuation:
             self._value_of(cursor.level, cursor.key)
         else:
             self._after(cursor.level)
+
+    def _verbatim(self) -> None:
+        """Go on as text that has gone on from here before, word by word."""
+        guess = self._expectation.verbatim(self._cursor.text)
+        if guess is None:
+            return
+        text = "".join(piece.text for piece in self._pieces)
+        if self._pieces and self._joint > guess.confidence and not guess.value.startswith(text):
+            return
+        self._pieces, self._skip, self._joint, self._length = [], "", 1.0, 0
+        confidence = guess.confidence
+        for word in WORD.findall(guess.value):
+            self._emit("text", word, guess.source, confidence)
+            confidence = NEXT_WORD
 
     def _emit(self, kind: PieceKind, text: str, source: str, confidence: float) -> None:
         if self._skip:
@@ -258,7 +265,7 @@ class Continuation:
             if not first or begun:
                 raise _Stop
             self._gap("empty", ARGUMENTS_LEVEL)
-            self._fixed("}", _none_filled(plans))
+            self._fixed("}", none_filled(plans))
             self._after_arguments()
             return
         self._gap("open" if first else "comma", ARGUMENTS_LEVEL)
@@ -273,7 +280,7 @@ class Continuation:
         if len(begun) < 3:
             return None
         if len(begun) > 2 and begun.rstrip(WHITESPACE + ":").endswith('"'):
-            return SlotPlan(_unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
+            return SlotPlan(unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
         fitting = (key for key in self._expectation.parameter_names() if f'"{key}"'.startswith(begun))
         return next((SlotPlan(key, 0.5, "schema") for key in fitting), None)
 
@@ -318,7 +325,7 @@ class Continuation:
             self._style,
             expectation.spec.conversation,
             expectation.nested,
-            lambda string: expectation.copy(_unescape(string), self._name, slot, self._cursor.text),
+            lambda string: expectation.copy(unescape(string), self._name, slot, self._cursor.text),
         )
         for part in going_on.parts(begun):
             if not part.text:
@@ -343,7 +350,7 @@ class Continuation:
     def _finish_string(self, string: str, slot: str) -> None:
         if not string:
             raise _Stop
-        guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text)
+        guess = self._expectation.copy(unescape(string), self._name, slot, self._cursor.text)
         if guess is None:
             sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
             self._emit("value", '"', "copy", sure)
@@ -365,7 +372,7 @@ class Continuation:
             self._keys(ARGUMENTS_LEVEL, first=False)
             return
         self._gap("close", ARGUMENTS_LEVEL)
-        self._fixed("}", _none_filled(plans) if not self._skip else FIXED)
+        self._fixed("}", none_filled(plans) if not self._skip else FIXED)
         self._after_arguments()
 
     def _after_arguments(self) -> None:
@@ -384,17 +391,3 @@ class Continuation:
         self._emit("end", "}", "schema", FIXED)
         self._call += 1
         self._after_call()
-
-
-def _none_filled(plans: list[SlotPlan]) -> float:
-    out = FIXED
-    for plan in plans:
-        out *= 1 - min(plan.filled, 0.9)
-    return max(out, 0.1)
-
-
-def _unescape(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"'))
-    except ValueError:
-        return text

@@ -10,10 +10,11 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import MAX_TEXT, Continuation, Piece
+from ooospec_agents.drafting.continuation import MAX_TEXT, Continuation
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.piece import Piece
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
 from ooospec_agents.hint import Hint

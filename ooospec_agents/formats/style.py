@@ -146,3 +146,11 @@ class Style:
 def quoted(text: str, ascii_only: bool = False) -> str:
     """A string as a JSON literal: what `json.dumps` writes, without making an encoder for each."""
     return encode_basestring_ascii(text) if ascii_only else encode_basestring(text)
+
+
+def unescape(text: str) -> str:
+    """The string of a JSON literal without its quotes; the text itself where it is none."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
