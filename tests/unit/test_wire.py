@@ -11,6 +11,20 @@ WRITTEN = {
     "json": '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
     "array": '[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
     "arguments": '{"city": "Paris", "days": 3}',
+    "llama3_json": '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}',
+    "mistral": '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}',
+    "mistral_array": '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
+    "pythonic": '[get_weather(city="Paris", days=3)]',
+    "lfm2": '<|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>',
+    "olmo3": '<function_calls>get_weather(city="Paris", days=3)</function_calls>',
+    "qwen3_coder": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
+        "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "mimo": (
+        "<tool_call><function=get_weather><parameter=city>Paris</parameter>"
+        "<parameter=days>3</parameter></function></tool_call>"
+    ),
 }
 
 
