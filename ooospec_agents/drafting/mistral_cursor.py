@@ -50,9 +50,6 @@ class MistralCursor(Cursor):
     @property
     def listed(self) -> bool | None:
         """Whether the target writes a list of objects; None where its text does not tell yet."""
-        text = self.text.lstrip()
-        mark = text.rfind(CALLS_MARK)
-        if mark >= 0:
-            rest = text[mark + len(CALLS_MARK) :].lstrip()
-            return rest.startswith("[") if rest else None
-        return None if CALLS_MARK.startswith(text) else text.startswith("[")
+        _, mark, rest = self.text.partition(CALLS_MARK)
+        rest = rest.lstrip()
+        return rest.startswith("[") if mark and rest else None

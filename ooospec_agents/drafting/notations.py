@@ -37,9 +37,7 @@ def cursor_for(wire_format: WireFormat, style: Style, named: str = "") -> Cursor
     return Cursor(style, bare=wire_format.bare, named=named)
 
 
-def continuation_for(
-    cursor: Cursor, expectation: Expectation, wire_format: WireFormat, floor: float
-) -> Continuation:
+def continuation_for(cursor: Cursor, expectation: Expectation, wire_format: WireFormat, floor: float) -> Continuation:
     """What writes on from a reader of the same wire format.
 
     Args:

@@ -18,5 +18,5 @@ class Piece:
     confidence: float
 
 
-class Stop(Exception):  # noqa: N818
+class Stop(Exception):
     """Nothing more is expected."""

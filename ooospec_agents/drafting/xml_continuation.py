@@ -61,7 +61,10 @@ class XmlContinuation(NameFirstContinuation):
 
     def _value_of(self, level: int, key: str) -> None:
         expected = self._style.gap("colon", level)
-        self._around = "\n" if self._skip.startswith("\n") else "" if self._skip else expected
+        if self._skip and self._style.profile.colon:
+            self._around = "\n" if self._skip.startswith("\n") else ""
+        else:
+            self._around = expected
         if self._around != expected:
             self._style = self._style.copy()
             self._style.learn("colon", level, self._around)

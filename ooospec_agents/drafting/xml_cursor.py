@@ -33,6 +33,7 @@ class XmlCursor(Cursor):
 
     def __init__(self, style: Style) -> None:
         super().__init__(style, bare=True)
+        self._trims = bool(style.profile.colon)  # a format without breaks takes all between the tags for the value
 
     def feed(self, text: str) -> None:
         """Read more committed text."""
@@ -89,10 +90,11 @@ class XmlCursor(Cursor):
             return False
         start = self._anchor_at
         key = self.key
-        around = "\n" if self.text.startswith("\n", start) else ""
-        self._learn("colon", start + len(around))
-        start += len(around)
-        stop = end - 1 if end > start and self.text.endswith("\n", start, end) else end
+        stop = end
+        if self._trims:
+            start += self.text.startswith("\n", start, end)
+            stop -= self.text.endswith("\n", start, end)
+        self._learn("colon", start)
         raw = self.text[start:stop]
         self.call.arguments.append((key, raw))
         self.style.learn_value(raw)

@@ -24,10 +24,11 @@ AUTO_FORMATS = {
 }
 """What a target behind a parser is expected to write on its own, until its dialect is known."""
 
-FORCED_IN_THEIR_OWN = ("llama3_json", "llama4_json", "mistral", "qwen3_coder", "qwen3_xml", "step3p5", "mimo")
+FORCED_IN_THEIR_OWN = ("llama3_json", "llama4_json", "qwen3_coder", "qwen3_xml", "step3p5", "mimo")
 FORCED_FORMATS = {
     **dict.fromkeys(HERMES_PARSERS, "hermes"),
     **{parser: AUTO_FORMATS[parser] for parser in FORCED_IN_THEIR_OWN},
+    "mistral": "mistral_json",
 }
 """What vLLM's grammar makes of a required or a named call, by parser, where that is no plain JSON (vLLM 0.32)."""
 

@@ -1,4 +1,4 @@
-"""Mistral's calls: `[TOOL_CALLS]name[ARGS]{...}`, and the list that tokenizers before version 11 have."""
+"""Mistral's calls: `[TOOL_CALLS]name[ARGS]{...}`, the older list, and the bare list of a forced call."""
 
 from __future__ import annotations
 
@@ -27,4 +27,5 @@ class Mistral(NameFirst):
 
 
 MISTRAL = Mistral("mistral", CALLS_MARK, CALLS_MARK, "", after_name="[ARGS]{")
-MISTRAL_ARRAY = WireFormat("mistral_array", CALLS_MARK + "[", ", ", "]", openings=(CALLS_MARK + " [", "["))
+MISTRAL_ARRAY = WireFormat("mistral_array", CALLS_MARK + "[", ", ", "]", openings=(CALLS_MARK + " [",))
+MISTRAL_JSON = WireFormat("mistral_json", "[", ", ", "]")

@@ -15,6 +15,7 @@ from ooospec_agents.formats.wire import Segment
 QUOTES = "\"'"
 TO_JSON = {"True": "true", "False": "false", "None": "null"}
 FROM_JSON = {word: python for python, word in TO_JSON.items()}
+TOKEN_TO_JSON = {"(": "[", ")": "]", **TO_JSON}
 TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|.", re.DOTALL)
 ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
 
@@ -69,12 +70,15 @@ class PythonProfile(Profile):
         return PythonStyle(self)
 
 
+PYTHON = PythonProfile()
+
+
 @dataclass(frozen=True)
 class Pythonic(NameFirst):
     """A function call in Python, with named arguments."""
 
     after_name: str = "("
-    profile: Profile = PythonProfile()
+    profile: Profile = PYTHON
     separators: str = ","
 
     def _call(self, index: int, name: str, arguments: Mapping[str, Any], style: Style) -> list[Segment]:
@@ -106,7 +110,7 @@ def python_value(raw: str) -> Any:
 def _json_token(token: str) -> str:
     if token[0] in QUOTES and len(token) > 1:
         return '"' + ESCAPE.sub(_json_escape, token[1:-1]) + '"'
-    return {"(": "[", ")": "]", **TO_JSON}.get(token, token)
+    return TOKEN_TO_JSON.get(token, token)
 
 
 def _json_escape(found: re.Match[str]) -> str:

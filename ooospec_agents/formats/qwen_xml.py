@@ -28,7 +28,9 @@ class XmlStyle(Style):
 
     def gap(self, gap: Gap, level: int) -> str:
         """The whitespace expected between tags, or inside a value that is JSON."""
-        return self.nested().gap(gap, level) if level >= VALUE_LEVEL else self.seen.get((gap, level), self.profile.colon)
+        return (
+            self.nested().gap(gap, level) if level >= VALUE_LEVEL else self.seen.get((gap, level), self.profile.colon)
+        )
 
     def _indent(self, level: int) -> int | None:
         return super()._indent(level) if level >= VALUE_LEVEL else None
@@ -63,12 +65,15 @@ class XmlProfile(Profile):
         return XmlStyle(self)
 
 
+LINES, COMPACT = XmlProfile(colon="\n"), XmlProfile(colon="")
+
+
 @dataclass(frozen=True)
 class QwenXml(NameFirst):
     """A function's tag with a tag for each of its parameters."""
 
     after_name: str = ">"
-    profile: Profile = XmlProfile(colon="\n")
+    profile: Profile = LINES
 
     def _call(self, index: int, name: str, arguments: Mapping[str, Any], style: Style) -> list[Segment]:
         out = [Segment("name", name, index)]
@@ -86,9 +91,8 @@ class QwenXml(NameFirst):
 
 OPENING = "<tool_call>\n" + FUNCTION
 QWEN3_CODER = QwenXml("qwen3_coder", OPENING, "\n</tool_call>\n" + OPENING, "\n</tool_call>")
-MIMO = QwenXml(
-    "mimo", "<tool_call><function=", "</tool_call><tool_call><function=", "</tool_call>", profile=XmlProfile(colon="")
-)
+MIMO_OPENING = "<tool_call>" + FUNCTION
+MIMO = QwenXml("mimo", MIMO_OPENING, "</tool_call>" + MIMO_OPENING, "</tool_call>", profile=COMPACT)
 
 
 def xml_value(raw: str) -> Any:
