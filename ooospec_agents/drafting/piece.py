@@ -1,4 +1,4 @@
-"""A piece of expected text."""
+"""What a draft is made of."""
 
 from __future__ import annotations
 
@@ -16,3 +16,7 @@ class Piece:
     text: str
     source: str
     confidence: float
+
+
+class Stop(Exception):
+    """Nothing more is expected."""
