@@ -65,6 +65,12 @@ def serve_target(
     allow_replay: Annotated[
         bool, typer.Option(help="Let clients send recorded tokens as drafts (for measuring the ceiling).")
     ] = False,
+    holdout: Annotated[
+        str, typer.Option(help="Share of requests served undrafted, to measure the gain in production, like 2%.")
+    ] = "",
+    tenant_header: Annotated[
+        str, typer.Option(help="Header, set by your gateway, that tells tenants apart besides the API key.")
+    ] = "",
     print_only: PrintOption = False,
 ) -> None:
     """Start the target: vLLM with drafting for tool calls."""
@@ -81,6 +87,8 @@ def serve_target(
             sidecar_api_key=sidecar_api_key,
             predictor=_predictor(predictor),
             allow_replay=allow_replay,
+            holdout=holdout,
+            tenant_header=tenant_header,
             extra_args=extra,
         )
         _show_or_run(plan, print_only)

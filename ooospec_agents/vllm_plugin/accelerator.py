@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from ooospec_agents.drafting.request import Method, RequestSpec
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import Hint
 from ooospec_agents.predictor.merge import merge
+from ooospec_agents.vllm_plugin.accounts import Accounts
 from ooospec_agents.vllm_plugin.ceiling import replay_allowed
 from ooospec_agents.vllm_plugin.chat_body import (
     BodyError,
@@ -30,13 +32,15 @@ from ooospec_agents.vllm_plugin.chat_body import (
     tools_of,
 )
 from ooospec_agents.vllm_plugin.faults import Faults
-from ooospec_agents.vllm_plugin.tenancy import internal_id
+from ooospec_agents.vllm_plugin.holdout import Group, Holdout
+from ooospec_agents.vllm_plugin.tenancy import TENANT_HEADER, internal_id, tenant_of
 
 if TYPE_CHECKING:
     from ooospec_agents.predictor.worker import PredictorWorker
     from ooospec_agents.sidecar.gate import WaveGate
     from ooospec_agents.sidecar.worker import SidecarWorker
     from ooospec_agents.vllm_plugin.channel import ApiChannel
+    from ooospec_agents.vllm_plugin.metrics import Metrics
 
 MAX_CATALOGS = 256
 """Catalogs kept in an API process, least recently used out first."""
@@ -59,6 +63,8 @@ class Ticket:
         began: When the wave began, in monotonic seconds.
         wave_s: Seconds until the wave's hint came, or None.
         hint: What was said of it last, or None.
+        group: Its group, where a holdout compares two.
+        report: What the worker said of it, once it did.
     """
 
     id: str
@@ -69,6 +75,8 @@ class Ticket:
     began: float = 0.0
     wave_s: float | None = None
     hint: Hint | None = None
+    group: Group | None = None
+    report: dict[str, Any] | None = None
 
 
 class Accelerator:
@@ -86,11 +94,13 @@ class Accelerator:
         self.drafting = False
         self.reason = "the server is still starting"
         self.tool_call_parser: str | None = None
+        self._accounts = Accounts(self.faults)
         self._channel: ApiChannel | None = None
         self._sidecar: SidecarWorker | None = None
         self._predictor: PredictorWorker | None = None
         self._method: Method = "ooospec"
         self._gate: WaveGate | None = None
+        self._tenant_header = os.environ.get(TENANT_HEADER, "")
         self._catalogs: OrderedDict[bytes, Catalog] = OrderedDict()
         self._guesser = ThreadPoolExecutor(1, "ooospec-guesses")
         self._guessing = 0
@@ -105,6 +115,8 @@ class Accelerator:
         gate: WaveGate | None = None,
         predictor: PredictorWorker | None = None,
         method: Method = "ooospec",
+        holdout: Holdout | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """Begin to work; without a channel, say why requests pass untouched.
 
@@ -116,6 +128,8 @@ class Accelerator:
             gate: Decides which requests have a wave, where waves take the target's own cores; None: all have.
             predictor: Makes a first hint for every request in this process, or None.
             method: How requests are drafted that do not say so themselves.
+            holdout: Serves a share of requests undrafted; None: no request.
+            metrics: Where requests are counted, or None.
         """
         self.drafting = channel is not None and not reason
         self.reason = reason
@@ -125,6 +139,15 @@ class Accelerator:
         self._gate = gate
         self._predictor = predictor
         self._method = method
+        self._accounts = Accounts(self.faults, metrics, holdout)
+        if channel is not None:
+            channel.on_news = self._accounts.news
+        self._accounts.show(self._sizes, drafting=self.drafting)
+
+    @property
+    def holdout(self) -> Holdout:
+        """Compares drafted requests with undrafted ones."""
+        return self._accounts.holdout
 
     def begin(self, body: dict[str, Any], tenant: str, *, wants_report: bool = False) -> Ticket | None:
         """Announce a request, and put its stamp into `body["vllm_xargs"]`. None: it is not ours to draft.
@@ -141,7 +164,8 @@ class Accelerator:
             return None
         if wants_report:
             wishes = replace(wishes, report=True)
-        spec = self._spec(body, wishes, tenant)
+        group = self.holdout.group() if self.holdout.share and wishes.method is None and tools_of(body) else None
+        spec = self._spec(body, wishes, tenant, group)
         if self._channel is None or not self.drafting or spec is None:
             return None
         xargs: dict[str, Any] = {"ooospec_id": spec.id}
@@ -153,29 +177,37 @@ class Accelerator:
         if not self._channel.open(spec):
             return None
         body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **xargs}
-        ticket = Ticket(spec.id, wishes.report)
+        ticket = Ticket(spec.id, wishes.report, group=group if group == "holdout" or spec.method != "off" else None)
+        self._accounts.opened(spec.method, group)
         self._start_guesses(spec)
         if wishes.hint:
-            self._post_text(spec.id, wishes.hint)
+            self._post_text(ticket, wishes.hint)
         elif spec.method == "ooospec" and not wishes.client_id:
             self._start_prediction(ticket, spec, messages_of(body))
             self._start_wave(ticket, spec, messages_of(body))
         return ticket
 
+    def tenant(self, headers: Iterable[tuple[bytes, bytes]]) -> str:
+        """Whose request it is, by its headers as ASGI has them."""
+        return tenant_of(headers, self._tenant_header)
+
     def finish(self, ticket: Ticket) -> None:
         """The response is over: a hint would be of no use any more."""
-        if ticket.prediction is not None:
-            ticket.prediction.cancel()
-        if ticket.wave is None:
-            return
-        ticket.wave.cancel()
-        if self._gate is not None and self._channel is not None and not ticket.wants_report:
-            self._judge(ticket, self._channel.take_report(ticket.id))
+        for work in (ticket.prediction, ticket.wave):
+            if work is not None:
+                work.cancel()
+        judged = self._gate is not None and ticket.wave is not None
+        if self._channel is not None and ticket.report is None and (judged or self._accounts.counting or ticket.group):
+            ticket.report = self._channel.take_report(ticket.id)
+            self._judge(ticket, ticket.report)
+        self._accounts.over(ticket.report, ticket.group, hinted=ticket.hint is not None)
+        self._accounts.show(self._sizes, drafting=self.drafting)
 
     def hint(self, tenant: str, client_id: str, hint: Hint) -> None:
         """Pass on a client's hint. The worker keeps it for a moment if the request is yet to come."""
         if self._channel is not None:
             self._channel.hint(internal_id(tenant, client_id), hint)
+            self._accounts.hint("client")
 
     def prepare(self, tools: Sequence[Any]) -> Catalog:
         """Read tools ahead of the request that will bind them, and have the predictors do their parts."""
@@ -192,6 +224,9 @@ class Accelerator:
             return None
         report = await self._channel.report(ticket.id, REPORT_GRACE_S)
         self._judge(ticket, report)
+        ticket.report = report
+        if report is not None and ticket.group == "holdout":
+            report = {**report, "holdout": True}
         if report is not None and ticket.hint is not None:
             said: dict[str, Any] = {"said": ticket.hint.model_dump(mode="json", exclude_defaults=True)}
             if ticket.wave_s is not None:
@@ -213,7 +248,7 @@ class Accelerator:
         if channel is not None:
             channel.close()
 
-    def _spec(self, body: dict[str, Any], wishes: Wishes, tenant: str) -> RequestSpec | None:
+    def _spec(self, body: dict[str, Any], wishes: Wishes, tenant: str, group: Group | None) -> RequestSpec | None:
         tools = tools_of(body)
         if not tools and not wishes.report and wishes.replay is None:
             return None
@@ -223,10 +258,12 @@ class Accelerator:
         method: Method = wishes.method or self._method
         if wire_format is None or (isinstance(choice, dict) and not named):
             method = "off"
+        elif group == "holdout":  # announced all the same: its report is what the others are compared with
+            return RequestSpec(id=_id(tenant, wishes), tenant=tenant, method="off")
         if method == "off" and not wishes.report and wishes.replay is None:
             return None
         spec = RequestSpec(
-            id=internal_id(tenant, wishes.client_id) if wishes.client_id else uuid.uuid4().hex,
+            id=_id(tenant, wishes),
             tenant=tenant,
             scope=wishes.scope,
             method=method,
@@ -287,6 +324,7 @@ class Accelerator:
     def _predicted(self, ticket: Ticket, source: str, hint: Hint) -> None:
         """Send what all have said so far: a later hint replaces an earlier one where it is more certain."""
         ticket.hints[source] = hint
+        self._accounts.hint(source)
         merged = merge(tuple(ticket.hints.values()))
         if merged is not None:
             ticket.hint = merged
@@ -315,8 +353,19 @@ class Accelerator:
         if self._channel is not None:
             self._channel.hint(request_id, hint)
 
-    def _post_text(self, request_id: str, text: str) -> None:
+    def _post_text(self, ticket: Ticket, text: str) -> None:
         try:
-            self._post(request_id, Hint.parse(text))
+            hint = Hint.parse(text)
         except ValueError as error:
             self.faults.swallow("vllm_xargs.ooospec_hint", error)
+            return
+        self._accounts.hint("request")
+        self._post(ticket.id, hint)
+
+    def _sizes(self) -> dict[str, int]:
+        kept = {"catalogs": len(self._catalogs), "guessing": self._guessing, "holdout": len(self.holdout)}
+        return kept | (self._channel.sizes() if self._channel is not None else {})
+
+
+def _id(tenant: str, wishes: Wishes) -> str:
+    return internal_id(tenant, wishes.client_id) if wishes.client_id else uuid.uuid4().hex

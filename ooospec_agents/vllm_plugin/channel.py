@@ -198,6 +198,7 @@ class ApiChannel:
     Attributes:
         reply_address: Where this process receives reports.
         dropped: Messages that could not be sent or read.
+        on_news: Called with what a worker tells of itself along with a report.
     """
 
     def __init__(self, dp_size: int = 1) -> None:
@@ -207,6 +208,7 @@ class ApiChannel:
             ChannelError: The folder of the sockets cannot be used.
         """
         self.dropped = 0
+        self.on_news: Callable[[Mapping[str, Any]], None] | None = None
         self.reply_address = address(f"api-{os.getpid()}-{secrets.token_hex(4)}")
         self._context: Any = Context()
         self._workers: list[Any] = []
@@ -254,6 +256,20 @@ class ApiChannel:
         deadline = time.monotonic() + timeout
         while (report := self.take_report(request_id)) is None and time.monotonic() < deadline:
             await asyncio.sleep(0.001)
+        return report
+
+    def sizes(self) -> dict[str, int]:
+        """How much is kept, by store."""
+        return {"reports": len(self._reports), "sent_catalogs": max(map(len, self._sent), default=0)}
+
+    def _without_news(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        report = dict(body)
+        news = report.pop("worker", None)
+        if news is not None and self.on_news is not None:
+            try:
+                self.on_news(news)
+            except Exception as error:
+                self._count(error)
         return report
 
     def close(self) -> None:
@@ -311,7 +327,7 @@ class ApiChannel:
             if not isinstance(message, Report):
                 self.dropped += 1
                 continue
-            self._reports[message.id] = dict(message.body)
+            self._reports[message.id] = self._without_news(message.body)
             self._reports.move_to_end(message.id)
             while len(self._reports) > MAX_REPORTS:
                 self._reports.popitem(last=False)

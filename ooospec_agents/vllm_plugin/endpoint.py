@@ -22,9 +22,11 @@ from ooospec_agents.sidecar.gate import WaveGate
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import SOCKET_DIR_VARIABLE, ApiChannel
+from ooospec_agents.vllm_plugin.holdout import HOLDOUT, Holdout, read_share
 from ooospec_agents.vllm_plugin.launch import (
     LEXICAL,
     NO_GUESSES,
+    OFF,
     PLUGIN_NAME,
     PREDICTOR,
     SIDECAR_API_KEY,
@@ -32,8 +34,10 @@ from ooospec_agents.vllm_plugin.launch import (
     SIDECAR_SHARES,
     SIDECAR_URL,
     SOCKET_DIR_PREFIX,
+    switched_off,
     vllm_version,
 )
+from ooospec_agents.vllm_plugin.metrics import Metrics, process_metrics
 from ooospec_agents.vllm_plugin.middleware import Middleware
 from ooospec_agents.vllm_plugin.routes import build_router
 
@@ -67,7 +71,7 @@ class EndpointPlugin:
         parser = getattr(args, "tool_call_parser", None)
         channel, reason = None, ""
         try:
-            reason = await _bind(engine_client)
+            reason = f"{OFF} is set" if switched_off() else await _bind(engine_client)
             if not reason:
                 channel = ApiChannel(dp_size=_local_ranks(args))
         except Exception as error:
@@ -84,6 +88,8 @@ class EndpointPlugin:
             gate=gate,
             predictor=predictor,
             method=_default_method(),
+            holdout=self._holdout(),
+            metrics=self._metrics(),
         )
         atexit.register(_remove_sockets)
         if reason:
@@ -93,6 +99,20 @@ class EndpointPlugin:
             sources += [f"the sidecar at {os.environ[SIDECAR_URL]!r}"] if sidecar else []
             hints = f"hints from {' and '.join(sources)}" if sources else "no sidecar, no span predictor"
             logger.info("ooospec: drafting is on for tool calls (parser %r, %s)", parser, hints)
+
+    def _metrics(self) -> Metrics | None:
+        try:
+            return process_metrics()
+        except Exception as error:
+            self.accelerator.faults.swallow("metrics", error)
+            return None
+
+    def _holdout(self) -> Holdout:
+        try:
+            return Holdout(read_share(os.environ.get(HOLDOUT, "0")))
+        except ValueError as error:
+            self.accelerator.faults.swallow("holdout", error)
+            return Holdout()
 
     def _predictor(self) -> PredictorWorker | None:
         folder = os.environ.get(PREDICTOR, LEXICAL)

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from ooospec_agents.process import LaunchPlan
 from ooospec_agents.processor import multiplies_bfloat16
+from ooospec_agents.vllm_plugin.holdout import HOLDOUT, read_share
+from ooospec_agents.vllm_plugin.tenancy import TENANT_HEADER
 
 PLUGIN_NAME = "ooospec"
 PROPOSER = "ooospec_agents.vllm_plugin.proposer.Proposer"
@@ -30,6 +32,9 @@ SIDECAR_MODEL = "OOOSPEC_SIDECAR_MODEL"
 SIDECAR_API_KEY = "OOOSPEC_SIDECAR_API_KEY"
 SIDECAR_SHARES = "OOOSPEC_SIDECAR_SHARES"
 """Set to "1" where sidecar and target share their cores: waves are then narrow, and run only while they gain."""
+
+OFF = "OOOSPEC_OFF"
+"""Environment variable: set to "1", nothing is drafted for anyone."""
 
 LEXICAL, NO_GUESSES = "lexical", "none"
 PREDICTOR = "OOOSPEC_PREDICTOR"
@@ -56,6 +61,8 @@ def plan_target(
     sidecar_api_key: str | None = None,
     predictor: str = LEXICAL,
     allow_replay: bool = False,
+    holdout: str = "",
+    tenant_header: str = "",
     draft_tokens: int | None = None,
     extra_args: Sequence[str] = (),
 ) -> LaunchPlan:
@@ -72,8 +79,13 @@ def plan_target(
         sidecar_api_key: The sidecar's key, if it wants one.
         predictor: Folder of a span predictor that hints in this server, `LEXICAL` or `NO_GUESSES`.
         allow_replay: Whether clients may have recorded token ids drafted (measurements only).
+        holdout: Share of requests served undrafted to measure the gain, like "2%"; "": none.
+        tenant_header: Header that says whose request it is, besides the API key; "": the key alone.
         draft_tokens: Draft tokens a step at most; None: what suits the machine.
         extra_args: Further flags for vLLM. They win over ours.
+
+    Raises:
+        ValueError: `holdout` is no share.
     """
     flags = _Flags(extra_args)
     if obstacle := _obstacle(model, flags):
@@ -93,6 +105,10 @@ def plan_target(
         env |= {SIDECAR_API_KEY: sidecar_api_key} if sidecar_api_key else {}
         if SIDECAR_SHARES not in os.environ:
             env[SIDECAR_SHARES] = "1" if on_cpu() and _is_here(sidecar) else "0"
+    if holdout:
+        env[HOLDOUT] = str(read_share(holdout))
+    if tenant_header:
+        env[TENANT_HEADER] = tenant_header
     if allow_replay:
         env["OOOSPEC_ALLOW_REPLAY"] = "1"
     argv = [*plan.argv, "--worker-extension-cls", EXTENSION]
@@ -137,6 +153,11 @@ def plan_stock(
     if speculative_config is not None:
         argv += ["--speculative-config", json.dumps(dict(speculative_config))]
     return LaunchPlan([*argv, *extra_args], env, notes=notes)
+
+
+def switched_off() -> bool:
+    """Whether the environment forbids drafting."""
+    return os.environ.get(OFF, "0").lower() not in ("", "0", "false")
 
 
 def on_cpu() -> bool:
@@ -205,6 +226,8 @@ def _plugins() -> list[str]:
 
 def _obstacle(model: str, flags: _Flags) -> str:
     """Why vLLM cannot speculate with us under these flags, as the end of a sentence; "" if it can."""
+    if switched_off():
+        return f"{OFF} is set"
     if flags.given(*_SPECULATION):
         return "speculation of your own is configured; remove that flag to use ours"
     if flags.given("--worker-extension-cls"):

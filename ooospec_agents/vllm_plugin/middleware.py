@@ -9,7 +9,6 @@ from typing import Any
 from ooospec_agents.hint import REPORT_HEADER
 from ooospec_agents.vllm_plugin.accelerator import Accelerator, Ticket
 from ooospec_agents.vllm_plugin.reporting import reporting_send
-from ooospec_agents.vllm_plugin.tenancy import tenant_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -72,7 +71,7 @@ class Middleware:
         if not isinstance(body, dict):
             return None, None
         asked = any(name == REPORT_HEADER.encode("ascii") for name, _ in scope["headers"])
-        ticket = self._accelerator.begin(body, tenant_of(scope["headers"]), wants_report=asked)
+        ticket = self._accelerator.begin(body, self._accelerator.tenant(scope["headers"]), wants_report=asked)
         if ticket is None and b"ooospec" not in raw and b"\\u00" not in raw:
             return None, None
         return ticket, json.dumps(body, separators=(",", ":")).encode("ascii")

@@ -15,10 +15,11 @@ from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
 from ooospec_agents.vllm_plugin.compat import obstacle
-from ooospec_agents.vllm_plugin.drafters import MakeDrafter, real_drafters
+from ooospec_agents.vllm_plugin.drafters import Drafters, MakeDrafter, real_drafters
 from ooospec_agents.vllm_plugin.messages import LOGGER, GuessesMessage, HintMessage
 from ooospec_agents.vllm_plugin.repairs import Repair, repair_all
 from ooospec_agents.vllm_plugin.row import Drafts, Row, stop_ids
+from ooospec_agents.vllm_plugin.tally import Tally
 from ooospec_agents.vllm_plugin.waiting import WaitingRoom
 
 ID_ARGUMENT = "ooospec_id"
@@ -53,6 +54,7 @@ class Proposer:
         self._waiting = WaitingRoom(time.monotonic)
         self._fault_counts: dict[str, int] = {}
         self._budget = Budget()
+        self._tally = Tally()
         self._last_step: tuple[list[str], int, float] = ([], 0, 0.0)
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
@@ -191,8 +193,23 @@ class Proposer:
         if row.reply_to and (row.ended or row.stop_strings):
             # Before the output leaves for the API process, which then has the report when the answer is
             # complete.
-            self._outbox.send(row.reply_to, row.report())
+            self._report(row)
         return draft
+
+    def _report(self, row: Row) -> None:
+        """Send a row's report, and with it what this worker has to tell of itself; the client gets only the first."""
+        totals = {f"fault {kind}": count for kind, count in self._fault_counts.items()}
+        totals |= {"hint late": self._waiting.late, "hint unclaimed": self._waiting.unclaimed}
+        totals |= {"lost report": self._outbox.dropped}
+        if self._inbox is not None:
+            totals["lost message"] = self._inbox.dropped
+        sizes = {"rows": len(self._rows), **self._waiting.sizes()}
+        if isinstance(self._make, Drafters):
+            sizes["memories"] = len(self._make.stores)
+        rank = dp_rank(self._config.parallel_config)
+        news = {"rank": rank, "new": self._tally.news(totals), "sizes": sizes}
+        if self._outbox.send(row.reply_to, {**row.report(), "worker": news}):
+            self._tally.told(totals)
 
     def _begin(self, req_id: str, state: Any) -> Row | None:
         """The row of a request at its first sampled ids; None where it is none of ours."""

@@ -11,7 +11,7 @@ from ooospec_agents._version import __version__
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import MAX_HINT_BYTES, Hint, HintError
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
-from ooospec_agents.vllm_plugin.tenancy import tenant_of
+from ooospec_agents.vllm_plugin.holdout import Holdout
 
 MAX_TOOLS_BYTES = 1024 * 1024
 """Largest body of a `prepare` request."""
@@ -46,7 +46,7 @@ def build_router(accelerator: Accelerator, *, vllm_version: str, sidecar_url: st
             hint = Hint.parse(text)
         except HintError as error:
             raise HTTPException(422, str(error)) from None
-        accelerator.hint(tenant_of(request.scope["headers"]), request_id, hint)
+        accelerator.hint(accelerator.tenant(request.scope["headers"]), request_id, hint)
         return Response(status_code=202)
 
     @router.get("/status")
@@ -60,9 +60,17 @@ def build_router(accelerator: Accelerator, *, vllm_version: str, sidecar_url: st
             "wire_format": choose_format(accelerator.tool_call_parser, "auto"),
             "sidecar": sidecar_url,
             "faults": dict(accelerator.faults.counts),
+            "holdout": _holdout(accelerator.holdout),
         }
 
     return router
+
+
+def _holdout(holdout: Holdout) -> dict[str, Any] | None:
+    if not holdout.share:
+        return None
+    gain = holdout.gain()
+    return {"share": holdout.share, "gain": gain and gain[0], "requests": len(holdout), "switched_off": holdout.off}
 
 
 async def _read(request: Request, limit: int, what: str) -> bytes:

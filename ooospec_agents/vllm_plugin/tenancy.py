@@ -9,12 +9,29 @@ MAX_CLIENT_ID_CHARS = 256
 """Characters of a client's own request id that count."""
 
 
-def tenant_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
+TENANT_HEADER = "OOOSPEC_TENANT_HEADER"
+"""Environment variable with the header that says whose request it is, where a gateway in front sets one."""
+
+
+def tenant_of(headers: Iterable[tuple[bytes, bytes]], header: str = "") -> str:
     """The tenant behind a request: a hash of its API key, or "" without one.
 
     Args:
         headers: The request's headers as ASGI has them, names in lower case.
+        header: A header that counts besides the key: one key, several tenants. It is to be set by the operator's
+            gateway, which drops what clients send under its name.
     """
+    headers = tuple(headers)
+    by_key = _by_key(headers)
+    named = b",".join(
+        value for name, value in headers if header and name == header.lower().encode("latin-1", "replace")
+    )
+    if not named:
+        return by_key
+    return hashlib.sha256(b"ooospec named tenant\0" + by_key.encode() + b"\0" + named).hexdigest()[:32]
+
+
+def _by_key(headers: Iterable[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == b"authorization":
             scheme, _, key = value.partition(b" ")

@@ -37,6 +37,10 @@ class WaitingRoom:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """An empty room; `clock` gives monotonic seconds."""
+        self.late = 0
+        """Hints that came after their request's end."""
+        self.unclaimed = 0
+        """Hints dropped since no request came for them, or too many waited."""
         self._clock = clock
         self._requests: OrderedDict[str, Waiting] = OrderedDict()
         self._early: OrderedDict[str, tuple[HintMessage, float]] = OrderedDict()
@@ -55,8 +59,10 @@ class WaitingRoom:
         waiting = self._requests.get(message.id)
         if waiting is not None:
             self._requests[message.id] = replace(waiting, hint=message)
-        elif message.id not in self._finished:
-            _put(self._early, message.id, (message, self._clock()), MAX_EARLY_HINTS)
+        elif message.id in self._finished:
+            self.late += 1
+        else:
+            self.unclaimed += _put(self._early, message.id, (message, self._clock()), MAX_EARLY_HINTS)
 
     def guesses(self, message: GuessesMessage) -> None:
         """Guesses came: they count for rows of that request that begin later."""
@@ -82,10 +88,19 @@ class WaitingRoom:
             self._requests.popitem(last=False)
         while self._early and now - next(iter(self._early.values()))[1] > EARLY_HINT_S:
             self._early.popitem(last=False)
+            self.unclaimed += 1
+
+    def sizes(self) -> dict[str, int]:
+        """How much is kept, by store."""
+        return {"waiting": len(self._requests), "early_hints": len(self._early), "finished": len(self._finished)}
 
 
-def _put(entries: OrderedDict[str, Value], key: str, value: Value, limit: int) -> None:
+def _put(entries: OrderedDict[str, Value], key: str, value: Value, limit: int) -> int:
+    """Keep a value as the newest; how many old ones had to go."""
     entries[key] = value
     entries.move_to_end(key)
+    gone = 0
     while len(entries) > limit:
         entries.popitem(last=False)
+        gone += 1
+    return gone
