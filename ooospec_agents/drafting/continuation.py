@@ -190,10 +190,7 @@ class Continuation:
         return text.startswith(self._skip) or self._skip.startswith(text)
 
     def _keys(self, level: int, first: bool) -> None:
-        if level == CALL_LEVEL:
-            self._call_key(first)
-        else:
-            self._slot_key(first)
+        (self._call_key if level == CALL_LEVEL else self._slot_key)(first)
 
     def _call_key(self, first: bool) -> None:
         begun = self._skip.lstrip(WHITESPACE)
