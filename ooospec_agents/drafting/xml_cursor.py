@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, MAX_CALLS_READ, WHITESPACE, Cursor, ReadCall
-from ooospec_agents.formats.qwen_xml import FUNCTION_END, PARAMETER, PARAMETER_END, xml_value
+from ooospec_agents.formats.qwen_xml import FUNCTION, FUNCTION_END, PARAMETER, PARAMETER_END, xml_value
 from ooospec_agents.formats.style import Style
 
-HEAD = re.compile(r"(?:<tool_call>\s*)?<function=([^<>]*)>")
+HEAD = re.compile(r"<function=([^<>]*)>")
+BEFORE_HEAD = "<tool_call>"
 PARAMETER_TAG = re.compile(r"\s*<parameter=([^<>]*)>")
 CLOSING_TAG = re.compile(r"\s*</function>")
 
@@ -33,6 +34,7 @@ class XmlCursor(Cursor):
 
     def __init__(self, style: Style) -> None:
         super().__init__(style, bare=True)
+        self._sought = 0
         self._trims = bool(style.profile.colon)  # a format without breaks takes all between the tags for the value
 
     def feed(self, text: str) -> None:
@@ -50,18 +52,32 @@ class XmlCursor(Cursor):
         return self._next_tag()
 
     def _open(self) -> bool:
-        head = HEAD.search(self.text, self._anchor_at)
+        head = self._find_head()
         if head is None or len(self.calls) >= MAX_CALLS_READ:
             return False
+        before = self.text[self._anchor_at : head.start()]
         if not self.calls:
-            self.first_opening = self.text[head.start() : head.start(1)]
-        if self.text[self._anchor_at : head.start()].replace("</tool_call>", "").strip():
-            self._cut("text", head.start())
+            tag = before.rfind(BEFORE_HEAD) if before.rstrip(WHITESPACE).endswith(BEFORE_HEAD) else len(before)
+            self.first_opening = self.text[self._anchor_at + tag : head.start(1)]
+            if before[:tag].strip():
+                self._cut("text", self._anchor_at + tag)
         self.calls.append(XmlCall(name=head[1]))
         self._cut("fixed", head.start(1))
         self._cut("name", head.end(1))
         self._enter(ARGUMENTS_LEVEL, head.end())
         return True
+
+    def _find_head(self) -> re.Match[str] | None:
+        """The tag of the next function, if it is whole; what was looked through is not looked at again."""
+        at = max(self._sought, self._anchor_at)
+        while (at := self.text.find(FUNCTION, at)) >= 0:
+            self._sought = at
+            head = HEAD.match(self.text, at)
+            if head is not None or "<" not in self.text[at + 1 :]:
+                return head
+            at += len(FUNCTION)
+        self._sought = max(len(self.text) - len(FUNCTION), 0)
+        return None
 
     def _next_tag(self) -> bool:
         at = self._anchor_at
