@@ -12,7 +12,6 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from statistics import fmean, variance
 from typing import Any, Literal
 
 Group = Literal["drafted", "holdout"]
@@ -51,6 +50,42 @@ def read_share(text: str) -> float:
     return share
 
 
+class _Seen:
+    """The newest requests of one group: logarithms of seconds a token, with running sums."""
+
+    def __init__(self) -> None:
+        self._logs: deque[tuple[float, float]] = deque()
+        self._sum = self._squares = 0.0
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def add(self, now: float, value: float) -> None:
+        self._logs.append((now, value))
+        self._sum += value
+        self._squares += value * value
+        while len(self._logs) > MAX_REQUESTS:
+            self._drop()
+
+    def expire(self, now: float) -> None:
+        while self._logs and now - self._logs[0][0] > WINDOW_S:
+            self._drop()
+
+    @property
+    def mean(self) -> float:
+        return self._sum / len(self._logs)
+
+    @property
+    def error2(self) -> float:
+        """The squared standard error of the mean."""
+        return max(self._squares / len(self._logs) - self.mean**2, 0.0) / (len(self._logs) - 1)
+
+    def _drop(self) -> None:
+        _, value = self._logs.popleft()
+        self._sum -= value
+        self._squares -= value * value
+
+
 class Holdout:
     """Chooses by chance which requests are drafted, and compares both groups.
 
@@ -76,7 +111,7 @@ class Holdout:
         self._clock = clock
         self._chance = chance
         self._since: float | None = None
-        self._seen: dict[Group, deque[tuple[float, float]]] = {}
+        self._seen: dict[Group, _Seen] = {}
         self._forget()
 
     def group(self) -> Group:
@@ -90,19 +125,17 @@ class Holdout:
         if tokens < MIN_TOKENS or seconds <= 0.0 or not self.share:
             return
         now = self._clock()
-        self._seen[group].append((now, math.log(seconds / tokens)))
+        self._seen[group].add(now, math.log(seconds / tokens))
         for seen in self._seen.values():
-            while seen and now - seen[0][0] > WINDOW_S:
-                seen.popleft()
+            seen.expire(now)
         self._judge(now)
 
     def gain(self) -> tuple[float, float] | None:
         """How much faster a token is drafted than not (geometric means), and the standard error as a factor."""
-        logs = {group: [value for _, value in seen] for group, seen in self._seen.items()}
-        if min(map(len, logs.values())) < MIN_REQUESTS:
+        drafted, held = self._seen["drafted"], self._seen["holdout"]
+        if min(len(drafted), len(held)) < MIN_REQUESTS:
             return None
-        error = math.sqrt(sum(variance(values) / len(values) for values in logs.values()))
-        return math.exp(fmean(logs["holdout"]) - fmean(logs["drafted"])), math.exp(error)
+        return math.exp(held.mean - drafted.mean), math.exp(math.sqrt(drafted.error2 + held.error2))
 
     def __len__(self) -> int:
         """Requests remembered."""
@@ -126,7 +159,7 @@ class Holdout:
 
     def _forget(self) -> None:
         self._since = None
-        self._seen = {"drafted": deque(maxlen=MAX_REQUESTS), "holdout": deque(maxlen=MAX_REQUESTS)}
+        self._seen = {"drafted": _Seen(), "holdout": _Seen()}
 
 
 def decoding(report: Mapping[str, Any]) -> tuple[float, int]:
