@@ -53,7 +53,9 @@ def read(name: str, text: str) -> Cursor:
 
 
 def parts(segments: list[Any]) -> list[tuple[str, str, str]]:
-    return [(item.kind, item.text, item.slot) for item in segments if item.kind in ("name", "key", "value") and item.text]
+    return [
+        (item.kind, item.text, item.slot) for item in segments if item.kind in ("name", "key", "value") and item.text
+    ]
 
 
 @given(name=st.sampled_from(NEW), calls=CALLS)
