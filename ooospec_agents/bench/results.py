@@ -76,7 +76,8 @@ def _bench(name: str, result: Mapping[str, Any]) -> str:
         f"cores {result['cores'] or 'as vLLM chooses'}; servers {result['servers']}"
         f"{alone if result['setting'] == 'own' and result['sidecar'] else ''}. Sidecar: {result['sidecar'] or 'none'}. "
         "`ar` is stock vLLM, `off` our server without drafts. `perfect` (the plain output as the hint), "
-        "`perfect-values` (its function and values only) and `ceiling` (its token ids replayed) are limits, not methods."
+        "`perfect-values` (its function and values only) and `ceiling` (its token ids replayed) are limits, "
+        "not methods."
     )
     shown = [
         [
