@@ -11,19 +11,17 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import MAX_HINT_BYTES
+from ooospec_agents.http_library import httpx
 from ooospec_agents.predictor.folder import find, loader
 from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
 from ooospec_agents.vllm_plugin.chat_body import forced_function, messages_of
-
-if TYPE_CHECKING:
-    import httpx
 
 HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
@@ -74,10 +72,6 @@ class TargetClient:
     """
 
     def __init__(self, base_url: str, sidecar: SidecarSettings | None = None) -> None:
-        # Neither when this module is imported, since it takes long, nor on the background loop: a library that looks
-        # into `sys.modules` meanwhile would find half of it.
-        import httpx  # noqa: F401
-
         self.faults = Faults()
         self._base = base_url.rstrip("/")
         self._sidecar = sidecar or SidecarSettings()
@@ -240,8 +234,6 @@ class TargetClient:
         """The connection of the running loop (another one after a fork)."""
         loop = asyncio.get_running_loop()
         if self._connected is None or self._connected.loop is not loop:
-            import httpx
-
             # Without TLS there is nothing to verify, and loading the certificates takes long.
             http = httpx.AsyncClient(verify=not self._base.startswith("http://"))
             self._connected = _Connection(loop, http, asyncio.Lock())

@@ -9,10 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import httpx
+from ooospec_agents.http_library import httpx
 
 log = logging.getLogger(__name__)
 

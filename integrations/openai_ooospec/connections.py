@@ -10,6 +10,8 @@ from typing import Any
 
 import openai
 
+from ooospec_agents.http_library import httpx
+
 
 class LoopConnections:
     """One HTTP client for each event loop, closed when its loop shuts down or when this is let go of.
@@ -41,8 +43,6 @@ class LoopConnections:
 @cache
 def _certificates() -> ssl.SSLContext:
     """Loaded once: doing it for each loop would hold up each loop's first request."""
-    import httpx
-
     return httpx.create_ssl_context()
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ooospec_agents.drafting.cursor import WHITESPACE, Cursor
-from ooospec_agents.formats import FORMATS, Kind, Segment, Style
+from ooospec_agents.drafting.notations import cursor_for
+from ooospec_agents.formats import FORMATS, Kind, Segment
 from ooospec_agents.hint import Hint
 
 Cause = Literal[
@@ -64,7 +65,7 @@ class Reading:
     def of(cls, text: str, wire_format: str, named: str = "", *, ended: bool = False) -> Reading:
         """Read a text that was written in a wire format."""
         layout = FORMATS.get(wire_format, FORMATS["json"])
-        cursor = Cursor(Style(), bare=layout.bare, named=named)
+        cursor = cursor_for(layout, layout.profile.style(), named)
         cursor.feed(text)
         places: list[tuple[int, Segment]] = []
         at = 0

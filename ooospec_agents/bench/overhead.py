@@ -61,7 +61,8 @@ def first_token_way(server: Server, client: httpx.Client, drafting: str, cached:
     def answer(item: Item, number: int) -> Answer:
         body = chat_body(server.model, item, tool_choice="required", max_tokens=8, stream=True)
         if cached:
-            warm = body | {"max_tokens": 1, "stream": False}
+            warm = {key: value for key, value in body.items() if key != "stream_options"}
+            warm |= {"max_tokens": 1, "stream": False}
             ask(client, server.url, with_xargs(warm, {"ooospec": "off"}))
         else:
             body["cache_salt"] = f"{drafting}/{number}"

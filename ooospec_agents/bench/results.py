@@ -75,7 +75,9 @@ def _bench(name: str, result: Mapping[str, Any]) -> str:
         f"Stores {result['stores']}; prompts {'cached' if result['cached'] else 'not cached'}; {result['dtype']}, "
         f"cores {result['cores'] or 'as vLLM chooses'}; servers {result['servers']}"
         f"{alone if result['setting'] == 'own' and result['sidecar'] else ''}. Sidecar: {result['sidecar'] or 'none'}. "
-        "`ar` is stock vLLM; `perfect` and `ceiling` are given the plain output and are limits, not methods."
+        "`ar` is stock vLLM, `off` our server without drafts. `perfect` (the plain output as the hint), "
+        "`perfect-values` (its function and values only) and `ceiling` (its token ids replayed) are limits, "
+        "not methods."
     )
     shown = [
         [
@@ -86,13 +88,14 @@ def _bench(name: str, result: Mapping[str, Any]) -> str:
             _shown(row, "hint_before_end", "{:.2f}"), _shown(row, "hint_used", "{:.2f}"),
             _shown(row, "hint_bytes", "{:.0f}"), _shown(row, "wave_ms", "{:.0f}"), _shown(row, "cpu_s", "{:.2f}"),
             _shown(row, "sidecar_cpu_s", "{:.2f}"), _shown(row, "as_reference", "{:.2f}"),
+            _shown(row, "draft_ms_step", "{:.2f}"),
         ]
         for row in result["rows"]
     ]  # fmt: skip
     head = (
         "data", "method (hints)", "n", "speed-up", "tokens/s ratio", "steps", "tokens a step", "identical", "in text",
         "first token s", "hint at first boundary", "before the end", "used", "hint bytes", "wave ms", "target CPU s",
-        "sidecar CPU s", "calls as reference",
+        "sidecar CPU s", "calls as reference", "drafting ms/step",
     )  # fmt: skip
     rivals = [
         [row["dataset"], f"{row['method']} ({row['hints']}) over {key.removeprefix('over_')}", _interval(*row[key])]
@@ -208,7 +211,25 @@ def _sampling(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Sampled requests: {result['target']}", name, result, result["what"], "")
 
 
+def _client_cost(name: str, result: Mapping[str, Any]) -> str:
+    note = (
+        "Medians in milliseconds, with the quartiles of the differences. Imports are compared with `langchain_openai`, "
+        "requests, by turns, with those of the SDK's own client to the same scripted target. The cores were shared "
+        "with other work."
+    )
+    head = ["what", "pairs", "stock", "ours", "added", "quartiles"]
+    rows = [
+        [
+            row["what"], row["pairs"], f"{row['stock_ms']:.1f}", f"{row['ours_ms']:.1f}", f"{row['added_ms']:.2f}",
+            " to ".join(f"{value:.2f}" for value in row["added_ms_quartiles"]),
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    return _section("What clients cost where they bring nothing", name, result, note, _table(head, rows))
+
+
 _SECTIONS = {
+    "client_cost": _client_cost,
     "bench": _bench,
     "paired": _paired,
     "identity": _identity,

@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
-from ooospec_agents.drafting.expectation import Expectation, SlotPlan, rendered
+from ooospec_agents.drafting.expectation import FIXED, Expectation, SlotPlan, none_filled, rendered
+from ooospec_agents.drafting.piece import Piece, PieceKind, Stop
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.schema import opening_of
-from ooospec_agents.formats.style import Gap, Style, quoted
+from ooospec_agents.formats.style import Gap, Style, quoted, unescape
 from ooospec_agents.formats.wire import WireFormat
 
-PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
-FIXED = 0.995
-"""Probability that the target keeps to its layout for one more piece of fixed text."""
 NUMERIC = {"integer", "number"}
 MAX_TEXT = 240
 """Characters written on at most: as many as a draft holds, and a few more."""
 WORD = re.compile(r"\s*\S+")
+LITTLE = 4
+"""Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
 NEXT_WORD = 0.88
 """Probability that copied text goes on for one more word."""
 UNFINISHED = 0.2
 """Probability that a string of which no source knows more ends after a word."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Expected text, who expects it, and the probability that all up to its end is right. "stop": the output ends."""
-
-    kind: PieceKind
-    text: str
-    source: str
-    confidence: float
-
-
-class _Stop(Exception):
-    """Nothing more is expected."""
 
 
 class Continuation:
@@ -54,6 +37,9 @@ class Continuation:
         wire_format: The format expected before the target has shown its own.
         floor: Joint probability under which nothing more is drafted.
     """
+
+    comma, close = ",", "}"
+    """What stands between two arguments, and after the last."""
 
     def __init__(self, cursor: Cursor, expectation: Expectation, wire_format: WireFormat, floor: float) -> None:
         self._cursor, self._expectation, self._format, self._floor = cursor, expectation, wire_format, floor
@@ -72,8 +58,12 @@ class Continuation:
 
     def pieces(self) -> list[Piece]:
         """The expected pieces, in order."""
-        with contextlib.suppress(_Stop):
+        with contextlib.suppress(Stop):
             self._go()
+        ends = bool(self._pieces) and self._pieces[-1].kind == "stop"
+        if not ends and sum(len(piece.text) for piece in self._pieces) <= LITTLE:
+            with contextlib.suppress(Stop):
+                self._verbatim()
         return self._pieces
 
     def _go(self) -> None:
@@ -87,13 +77,27 @@ class Continuation:
         else:
             self._after(cursor.level)
 
+    def _verbatim(self) -> None:
+        """Go on as text that has gone on from here before, word by word."""
+        guess = self._expectation.verbatim(self._cursor.text)
+        if guess is None:
+            return
+        text = "".join(piece.text for piece in self._pieces)
+        if self._pieces and self._joint > guess.confidence and not guess.value.startswith(text):
+            return
+        self._pieces, self._skip, self._joint, self._length = [], "", 1.0, 0
+        confidence = guess.confidence
+        for word in WORD.findall(guess.value):
+            self._emit("text", word, guess.source, confidence)
+            confidence = NEXT_WORD
+
     def _emit(self, kind: PieceKind, text: str, source: str, confidence: float) -> None:
         if self._skip:
             if self._skip.startswith(text):
                 self._skip = self._skip[len(text) :]
                 return
             if not text.startswith(self._skip):
-                raise _Stop
+                raise Stop
             text, self._skip = text[len(self._skip) :], ""
             confidence = max(confidence, 0.5 + 0.5 * confidence)
         if not text:
@@ -101,7 +105,7 @@ class Continuation:
         self._joint *= confidence
         self._length += len(text)
         if self._joint < self._floor or self._length > MAX_TEXT:
-            raise _Stop
+            raise Stop
         self._pieces.append(Piece(kind, text, source, self._joint))
 
     def _gap(self, gap: Gap, level: int) -> None:
@@ -140,7 +144,7 @@ class Continuation:
         guess = self._expectation.text(self._skip, self._cursor.text)
         self._skip = ""
         if guess is None:
-            raise _Stop
+            raise Stop
         confidence = guess.confidence
         for word in WORD.findall(guess.value):
             self._emit("text", word, guess.source, confidence)
@@ -148,7 +152,7 @@ class Continuation:
 
     def _opening(self) -> str | None:
         known = [text for text, _ in self._expectation.memory.openings.most_common(4)]
-        candidates = [*known, self._format.opening]
+        candidates = [*known, self._format.opening, *self._format.openings]
         for text in candidates:
             if text.startswith(self._skip) and (text or not self._skip):
                 return text
@@ -180,16 +184,13 @@ class Continuation:
         self._emit("end", ending, "dialect" if endings else "schema", 1 - more)
         if not self._skip:
             self._pieces.append(Piece("stop", "", "schema", self._joint * 0.9))
-        raise _Stop
+        raise Stop
 
     def _consistent(self, text: str) -> bool:
         return text.startswith(self._skip) or self._skip.startswith(text)
 
     def _keys(self, level: int, first: bool) -> None:
-        if level == CALL_LEVEL:
-            self._call_key(first)
-        else:
-            self._slot_key(first)
+        (self._call_key if level == CALL_LEVEL else self._slot_key)(first)
 
     def _call_key(self, first: bool) -> None:
         begun = self._skip.lstrip(WHITESPACE)
@@ -200,7 +201,7 @@ class Continuation:
         else:
             named = self._named
         if named and self._argued:
-            raise _Stop
+            raise Stop
         self._gap("open" if first else "comma", CALL_LEVEL)
         self._fixed(f'"{key if named else "name"}":')
         if named:
@@ -219,12 +220,12 @@ class Continuation:
             self._fixed("{")
             self._keys(ARGUMENTS_LEVEL, first=True)
         else:
-            raise _Stop
+            raise Stop
 
     def _name_value(self) -> None:
         guess = self._first_fit(self._expectation.names(self._call))
         if guess is None:
-            raise _Stop
+            raise Stop
         self._emit("name", rendered(guess, self._style), guess.source, guess.confidence)
         self._name, self._named = str(guess.value), True
         self._after(CALL_LEVEL)
@@ -234,11 +235,15 @@ class Continuation:
         spare = None
         for guess in guesses:
             text = rendered(guess, self._style_for(guess))
-            if text and text.startswith(self._skip):
+            if text and self._whole(text).startswith(self._skip):
                 if guess.source != "lexical" or text not in self._taken:
                     return guess
                 spare = spare or guess
         return spare if spare is None else Guess(spare.value, spare.confidence * 0.3, spare.source)
+
+    def _whole(self, text: str) -> str:
+        """A value with what tells that it has ended, where that is no part of it."""
+        return text
 
     def _style_for(self, guess: Guess) -> Style:
         # A list that the target has begun shows its layout.
@@ -251,29 +256,34 @@ class Continuation:
     def _slot_key(self, first: bool) -> None:
         plans = self._plans()
         begun = self._skip.lstrip(WHITESPACE)
-        fitting = [plan for plan in plans if quoted(plan.name).startswith(begun.rstrip(WHITESPACE + ":"))]
+        fitting = [plan for plan in plans if self._key_fits(plan.name, begun)]
         likely = next((plan for plan in fitting if plan.filled >= 0.5), None)
         plan = likely or (fitting[0] if fitting and (begun or not first) else None) or self._stray(begun)
         if plan is None:
             if not first or begun:
-                raise _Stop
+                raise Stop
             self._gap("empty", ARGUMENTS_LEVEL)
-            self._fixed("}", _none_filled(plans))
+            self._fixed(self.close, none_filled(plans))
             self._after_arguments()
             return
         self._gap("open" if first else "comma", ARGUMENTS_LEVEL)
-        key = quoted(plan.name, self._style.ascii_only)
-        self._emit("key", key, plan.source, plan.filled if first else FIXED)
+        self._write_key(plan, plan.filled if first else FIXED)
+        self._value_of(ARGUMENTS_LEVEL, plan.name)
+
+    def _key_fits(self, name: str, begun: str) -> bool:
+        return quoted(name).startswith(begun.rstrip(WHITESPACE + ":"))
+
+    def _write_key(self, plan: SlotPlan, confidence: float) -> None:
+        self._emit("key", quoted(plan.name, self._style.ascii_only), plan.source, confidence)
         self._written.append(plan.name)
         self._fixed(":")
-        self._value_of(ARGUMENTS_LEVEL, plan.name)
 
     def _stray(self, begun: str) -> SlotPlan | None:
         # The target writes a key that its function does not have: another function's, or one that it made up.
         if len(begun) < 3:
             return None
         if len(begun) > 2 and begun.rstrip(WHITESPACE + ":").endswith('"'):
-            return SlotPlan(_unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
+            return SlotPlan(unescape(begun.rstrip(WHITESPACE + ":")[1:-1]), FIXED, "copy")
         fitting = (key for key in self._expectation.parameter_names() if f'"{key}"'.startswith(begun))
         return next((SlotPlan(key, 0.5, "schema") for key in fitting), None)
 
@@ -296,7 +306,7 @@ class Continuation:
 
     def _open_value(self, slot: str) -> None:
         known = self._slot(slot)
-        beginning = opening_of(known, self._style) if known is not None else ""
+        beginning = self._beginning(known) if known is not None else ""
         if beginning[:1] in "[{" and beginning:
             self._emit("value", beginning[0], "schema", 0.97)
             self._go_on(beginning[0], slot)
@@ -304,7 +314,10 @@ class Continuation:
             self._emit("value", beginning, "schema", 0.97)
         elif self._pieces and not self._pieces[-1].text.strip() and not (known and set(known.types) & NUMERIC):
             self._pieces.pop()  # most tokenizers join a space to the word that follows, but not to a number
-        raise _Stop
+        raise Stop
+
+    def _beginning(self, slot: Slot) -> str:
+        return opening_of(slot, self._style)
 
     def _slot(self, name: str) -> Slot | None:
         function = self._expectation.spec.catalog.function(self._name)
@@ -315,17 +328,17 @@ class Continuation:
         expectation = self._expectation
         going_on = GoingOn(
             self._slot(slot),
-            self._style,
+            self._style.nested(),
             expectation.spec.conversation,
             expectation.nested,
-            lambda string: expectation.copy(_unescape(string), self._name, slot, self._cursor.text),
+            lambda string: expectation.copy(unescape(string), self._name, slot, self._cursor.text),
         )
         for part in going_on.parts(begun):
             if not part.text:
-                raise _Stop
+                raise Stop
             if part.opening and self._joint * part.confidence < self._floor:
                 self._emit("value", part.opening, "schema", 0.9)
-                raise _Stop
+                raise Stop
             self._emit("value", part.text, part.source, part.confidence)
 
     def _graft(self, slot: str) -> None:
@@ -338,12 +351,12 @@ class Continuation:
         elif LITERAL.fullmatch(begun):
             self._joint *= 0.6
         else:
-            raise _Stop
+            raise Stop
 
     def _finish_string(self, string: str, slot: str) -> None:
         if not string:
-            raise _Stop
-        guess = self._expectation.copy(_unescape(string), self._name, slot, self._cursor.text)
+            raise Stop
+        guess = self._expectation.copy(unescape(string), self._name, slot, self._cursor.text)
         if guess is None:
             sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
             self._emit("value", '"', "copy", sure)
@@ -351,7 +364,7 @@ class Continuation:
         rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
         self._emit("value", rest, guess.source, guess.confidence)
         if rest.endswith(("-", ":", " ")):
-            raise _Stop
+            raise Stop
         self._emit("value", '"', guess.source, 0.7)
 
     def _after(self, level: int) -> None:
@@ -361,11 +374,11 @@ class Continuation:
         plans = self._plans()
         following = next((plan for plan in plans if plan.filled >= 0.5), None)
         if following is not None and not self._skip:
-            self._fixed(",", following.filled)
+            self._fixed(self.comma, following.filled)
             self._keys(ARGUMENTS_LEVEL, first=False)
             return
         self._gap("close", ARGUMENTS_LEVEL)
-        self._fixed("}", _none_filled(plans) if not self._skip else FIXED)
+        self._fixed(self.close, none_filled(plans) if not self._skip else FIXED)
         self._after_arguments()
 
     def _after_arguments(self) -> None:
@@ -384,17 +397,3 @@ class Continuation:
         self._emit("end", "}", "schema", FIXED)
         self._call += 1
         self._after_call()
-
-
-def _none_filled(plans: list[SlotPlan]) -> float:
-    out = FIXED
-    for plan in plans:
-        out *= 1 - min(plan.filled, 0.9)
-    return max(out, 0.1)
-
-
-def _unescape(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"'))
-    except ValueError:
-        return text

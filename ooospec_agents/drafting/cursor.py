@@ -48,9 +48,22 @@ class Cursor:
         style: Learns the whitespace that is met.
         bare: The text is an arguments object alone, of the function `named`.
         named: The function's name where the text does not tell it.
+        marks: What ends text that a call may follow.
+        separators: Characters that may stand between calls, besides whitespace.
     """
 
-    def __init__(self, style: Style, *, bare: bool = False, named: str = "") -> None:
+    opener = "{"
+    """The character that may open a call."""
+
+    def __init__(
+        self,
+        style: Style,
+        *,
+        bare: bool = False,
+        named: str = "",
+        marks: tuple[str, ...] = OPENING_MARKS,
+        separators: str = "[,",
+    ) -> None:
         self.style = style
         self.calls: list[ReadCall] = []
         self.segments: list[Segment] = []
@@ -62,6 +75,8 @@ class Cursor:
         self.first_opening = ""
         self.broken = False
         self._bare, self._named = bare, named
+        self._marks, self._between = marks, WHITESPACE + separators
+        self._string_mark = STRING_MARK
         self._anchor_at = 0
         self._segment_at = 0
         self._start = -1
@@ -91,7 +106,7 @@ class Cursor:
         end = len(self.text)
         while at < end:
             if self._in_string and not self._escaped:
-                found = STRING_MARK.search(self.text, at)
+                found = self._string_mark.search(self.text, at)
                 if found is None:
                     return
                 at = found.start()
@@ -115,7 +130,7 @@ class Cursor:
 
     def _read(self, char: str, at: int) -> None:
         if self.anchor == "outside":
-            if char == "{":
+            if char == self.opener:
                 self._maybe_open(at)
         elif self.anchor == "key":
             self._read_key(char, at)
@@ -126,14 +141,14 @@ class Cursor:
 
     def _maybe_open(self, at: int) -> None:
         before = self.text[self._anchor_at : at]
-        bare = before.strip(WHITESPACE + "[,")
-        if len(self.calls) >= MAX_CALLS_READ or (bare and not bare.endswith(OPENING_MARKS)):
+        bare = before.strip(self._between)
+        if len(self.calls) >= MAX_CALLS_READ or (bare and not bare.endswith(self._marks)):
             return
         if not self.calls:
             # Of text before a call only its mark is an opening: the text is another one each time.
-            self.first_opening = before[max(before.rfind(mark) for mark in OPENING_MARKS) :] if bare else before
+            self.first_opening = before[max(before.rfind(mark) for mark in self._marks) :] if bare else before
         self.calls.append(ReadCall(name=self._named if self._bare else ""))
-        self._cut("text" if bare and not bare.startswith(OPENING_MARKS) else "fixed", at)
+        self._cut("text" if bare and not bare.startswith(self._marks) else "fixed", at)
         self._enter(ARGUMENTS_LEVEL if self._bare else CALL_LEVEL, at + 1)
 
     def _enter(self, level: int, at: int) -> None:

@@ -10,10 +10,11 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import MAX_TEXT, Continuation, Piece
-from ooospec_agents.drafting.cursor import Cursor
+from ooospec_agents.drafting.continuation import MAX_TEXT
 from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.notations import continuation_for, cursor_for
+from ooospec_agents.drafting.piece import Piece
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
 from ooospec_agents.hint import Hint
@@ -82,7 +83,7 @@ class Drafter:
         self._format = FORMATS.get(spec.wire_format, FORMATS["json"])
         key = (spec.tenant, spec.scope, spec.method, lora, spec.wire_format)
         self._memory = stores.memory(key, self._format.profile)
-        self._cursor = Cursor(self._memory.style.copy(), bare=self._format.bare, named=spec.named)
+        self._cursor = cursor_for(self._format, self._memory.style.copy(), spec.named)
         self._expectation = Expectation(spec, self._memory)
         self._ids: list[int] = []
         self._decoded_from = self._decoded_to = 0
@@ -127,7 +128,7 @@ class Drafter:
         if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling"):
             return Draft()
         pieces = self._known_output() or (
-            Continuation(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
+            continuation_for(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
         )
         self._last = self._tokens(pieces, limit) if pieces else Draft()
         self._drafted.update(self._last.sources)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_rest, copy_text
+from ooospec_agents.drafting.sources.copying import copy_rest, copy_text, copy_verbatim
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
@@ -28,6 +29,8 @@ TOOLSPEC_COPY = 15
 
 TODAY = 1.5
 """Guesses that a source's confidence counts for before its record in the request outweighs it."""
+FIXED = 0.995
+"""Probability that the target keeps to its layout for one more piece of fixed text."""
 SURE = 0.8
 """Confidence of a hint or an earlier call above which nothing else is looked for until the target disagrees."""
 MAX_REFERENCE = 24_000
@@ -67,6 +70,7 @@ class Expectation:
         self._record: dict[str, tuple[float, float]] = {}
         self._lexical_names: list[Guess] | None = None
         self._reference: str | None = None
+        self._schemas: str | None = None
 
     def offer(self, hint: Hint) -> None:
         """Take a hint into account from now on."""
@@ -168,6 +172,17 @@ class Expectation:
         if not self._guessing:
             return None
         return copy_text(output, output[:-1]) or copy_text(written, self._reference)
+
+    def verbatim(self, output: str) -> Guess | None:
+        """How an output goes on of which nothing else is known: as schemas, the conversation or it itself do."""
+        if not self._guessing:
+            return None
+        if self._schemas is None:
+            functions = self.spec.catalog.functions
+            schemas = [{slot.name: slot.schema for slot in function.slots} for function in functions]
+            self._schemas = "\n".join(map(json.dumps, schemas))[:MAX_REFERENCE] + "\n" + self.spec.conversation
+        found = [copy_verbatim(output, self._schemas), copy_verbatim(output, output[:-1])]
+        return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""
@@ -274,3 +289,11 @@ def rendered(guess: Guess, style: Style) -> str:
         return style.render(guess.value)
     except ValueError:
         return ""
+
+
+def none_filled(plans: Sequence[SlotPlan]) -> float:
+    """Probability that none of these slots is written, at least 0.1."""
+    out = FIXED
+    for plan in plans:
+        out *= 1 - min(plan.filled, 0.9)
+    return max(out, 0.1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ooospec_agents.drafting.cursor import Cursor, ReadCall
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.formats.style import Profile, Style
+from ooospec_agents.formats.style import Profile
 
 MAX_FUNCTIONS = 256
 MAX_CALLS_PER_FUNCTION = 16
@@ -24,7 +24,7 @@ class Memory:
     """What one tenant's calls in one wire format have taught."""
 
     def __init__(self, profile: Profile) -> None:
-        self.style = Style(profile)
+        self.style = profile.style()
         self.openings: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
         self.answers = 0

@@ -39,6 +39,10 @@ class Profile:
         inside = level - 1 if gap == "close" else level
         return "\n" + " " * (self.indent * inside)
 
+    def style(self) -> Style:
+        """A style that knows this layout and nothing else yet."""
+        return Style(self)
+
 
 FLAT = Profile()
 INDENTED = Profile(indent=2)
@@ -108,6 +112,10 @@ class Style:
         """A style that can learn without changing this one."""
         return replace(self, seen=dict(self.seen))
 
+    def nested(self) -> Style:
+        """The style of what stands inside a value."""
+        return self
+
     def render(self, value: Any, level: int = VALUE_LEVEL) -> str:
         """A JSON value as text; containers inside it are laid out as objects at `level`.
 
@@ -119,16 +127,20 @@ class Style:
         if isinstance(value, list | tuple):
             items: list[tuple[str | None, Any]] = [(None, item) for item in value]
             if self._indent(level) is not None and self.lists is not True:
-                short = Style(ascii_only=self.ascii_only)._container("[", "]", items, level)
+                short = replace(self, profile=FLAT, seen={}, lists=None)._container("[", "]", items, level)
                 if self.lists is False or len(short) <= SHORT:
                     return short
             return self._container("[", "]", items, level)
         if isinstance(value, str):
-            return quoted(value, self.ascii_only)
+            return self.string(value)
         try:
             return json.dumps(value, ensure_ascii=self.ascii_only, allow_nan=False)
         except TypeError as error:
             raise ValueError(str(error)) from None
+
+    def string(self, text: str) -> str:
+        """A string as a literal."""
+        return quoted(text, self.ascii_only)
 
     def _container(self, opening: str, closing: str, items: list[tuple[str | None, Any]], level: int) -> str:
         if not items:
@@ -138,7 +150,7 @@ class Style:
         for key, item in items:
             text = self.render(item, level + 1)
             if key is not None:
-                text = quoted(key, self.ascii_only) + ":" + self.gap("colon", level) + text
+                text = self.string(key) + ":" + self.gap("colon", level) + text
             parts.append(text)
         return opening + self.gap("open", level) + comma.join(parts) + self.gap("close", level) + closing
 
@@ -146,3 +158,11 @@ class Style:
 def quoted(text: str, ascii_only: bool = False) -> str:
     """A string as a JSON literal: what `json.dumps` writes, without making an encoder for each."""
     return encode_basestring_ascii(text) if ascii_only else encode_basestring(text)
+
+
+def unescape(text: str) -> str:
+    """The string of a JSON literal without its quotes; the text itself where it is none."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text

@@ -35,6 +35,8 @@ class WireFormat:
         arguments_key: Key of the arguments in a call's object.
         bare: The output is the arguments object alone (a named function).
         profile: The layout to expect before any call was seen.
+        openings: What else targets of this format write before the first call's object.
+        separators: Characters that may stand between calls, besides whitespace.
     """
 
     name: str
@@ -44,6 +46,8 @@ class WireFormat:
     arguments_key: str = "arguments"
     bare: bool = False
     profile: Profile = FLAT
+    openings: tuple[str, ...] = ()
+    separators: str = "[,"
 
     def write(self, calls: Sequence[tuple[str, Mapping[str, Any]]], style: Style | None = None) -> list[Segment]:
         """Write whole calls (name, arguments) as segments; their texts joined are the output.
@@ -51,7 +55,7 @@ class WireFormat:
         Raises:
             ValueError: A value is no JSON.
         """
-        style = style or Style(self.profile)
+        style = style or self.profile.style()
         out = [Segment("fixed", self.opening)] if self.opening else []
         for index, (name, arguments) in enumerate(calls):
             if index:
@@ -85,4 +89,4 @@ PLAIN = WireFormat("json", "", "\n", "")
 ARRAY = WireFormat("array", "[", ", ", "]", arguments_key="parameters")
 ARGUMENTS = WireFormat("arguments", "", "\n", "", bare=True)
 
-FORMATS: dict[str, WireFormat] = {item.name: item for item in (HERMES, FENCED, PLAIN, ARRAY, ARGUMENTS)}
+LLAMA3 = WireFormat("llama3_json", "", "; ", "", "parameters", openings=("<|python_tag|>",), separators="[,;")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from ooospec_agents.http_library import httpx
 from ooospec_agents.privacy import debugging, told
 from ooospec_agents.sidecar.backend import Completion, SidecarError
-
-if TYPE_CHECKING:
-    import httpx
 
 ADAPTER = "ooospec"
 """The name under which `ooospec serve sidecar` serves an adapter."""
@@ -86,8 +84,6 @@ class CompletionsClient:
                 asyncio.run_coroutine_threadsafe(client.aclose(), loop)
 
     def _client(self) -> httpx.AsyncClient:
-        import httpx
-
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._clients:
@@ -107,8 +103,6 @@ class CompletionsClient:
         return self._model
 
     async def _call(self, method: str, path: str, model: str, body: Mapping[str, Any] | None = None) -> Any:
-        import httpx
-
         try:
             response = await self._client().request(method, self.url + path, json=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -39,6 +39,10 @@ class CharacterCodec:
         return "".join(chr(token) for token in ids if token != EOS)
 
 
+PREFILL_S = 0.03
+"""Seconds until a request's first step. A real engine takes longer, and by then what was announced of it is there."""
+
+
 class ScriptedEngine:
     """Decodes requests in a batch, in steps, with drafts from a proposer of our own.
 
@@ -73,6 +77,7 @@ class ScriptedEngine:
         """Write `text`; gives what each step adds. Leaving the loop early aborts the request."""
         self._number += 1
         req_id = f"request-{self._number}"
+        await asyncio.sleep(PREFILL_S)
         codec = CharacterCodec()
         self._outputs[req_id] = [*codec.encode(text), EOS]
         self._queues[req_id] = asyncio.Queue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -76,8 +76,10 @@ def ask(client: httpx.Client, **change: Any) -> tuple[list[int], list[dict[str, 
     return choice["token_ids"], calls, answer["ooospec"]
 
 
-def ask_streamed(client: httpx.Client, **change: Any) -> tuple[list[int], list[dict[str, Any]], dict[str, Any]]:
-    """The same of a streamed one, put together as a client does."""
+def ask_streamed(
+    client: httpx.Client, seen: Callable[[int], None] = lambda _: None, **change: Any
+) -> tuple[list[int], list[dict[str, Any]], dict[str, Any]]:
+    """The same of a streamed one, put together as a client does; `seen` is told how many tokens came so far."""
     xargs = {"ooospec_report": 1, **change.pop("vllm_xargs", {})}
     ids: list[int] = []
     calls: list[dict[str, Any]] = []
@@ -91,6 +93,7 @@ def ask_streamed(client: httpx.Client, **change: Any) -> tuple[list[int], list[d
             report = chunk.get("ooospec", report)
             for choice in chunk["choices"]:
                 ids += choice.get("token_ids") or []
+                seen(len(ids))
                 for entry in choice["delta"].get("tool_calls", []):
                     if entry["index"] == len(calls):
                         calls.append(entry["function"])
@@ -126,6 +129,25 @@ def test_hint_posted_ahead_of_its_request_is_used(client: httpx.Client) -> None:
     assert report["hint"]["arrived"]
     assert report["accepted"]["hint"] > 0
     assert report["steps"] < plain["steps"]
+
+
+def test_a_hint_that_comes_while_a_step_runs_is_in_the_very_next_draft(client: httpx.Client) -> None:
+    body = {"messages": [{"role": "user", "content": "Tell me a short story about a fox."}], "max_tokens": 40}
+    ids, _, alone = ask(client, **body, vllm_xargs={"ooospec_scope": "fox"})
+    text = client.post("/detokenize", json={"model": "target", "tokens": ids}).json()["prompt"]
+    hint = Hint(no_call=1.0, output=text).to_json()
+    posted: list[int] = []
+
+    def post(tokens: int) -> None:
+        if tokens >= 3 and not posted:
+            posted.append(client.put("/v1/ooospec/hints/fox", content=hint).status_code)
+
+    xargs = {"ooospec_id": "fox", "ooospec_scope": "fox again"}
+    hinted, _, report = ask_streamed(client, post, **body, vllm_xargs=xargs)
+    assert (hinted, posted) == (ids, [202])
+    came = report["hint"]["at_token"]
+    assert next(entry[3] for entry in report["timeline"] if entry[1] > came) == len(ids) - came - 1
+    assert report["steps"] < alone["steps"]
 
 
 def test_report_reaches_a_stream(client: httpx.Client) -> None:

@@ -260,6 +260,7 @@ class TestAccelerate:
         stock = ChatOpenAI(model="scripted", base_url=scripted_target().base_url, api_key="key")
         fast = accelerate(stock)
         assert type(fast) is ChatOpenAI
+        assert fast.profile == stock.profile
         assert isinstance(fast.root_client, OpenAI)
         assert isinstance(fast.root_async_client, AsyncOpenAI)
         assert not isinstance(stock.root_client, OpenAI)

@@ -51,6 +51,8 @@ def test_it_runs(scripted_target: TargetMaker, name: str) -> None:
     out = run(name, "--base-url", target.base_url)
     assert [text for text in SHOWN[name] if text not in out] == [], out
     assert all(body["tools"] for body in target.chats)
+    chats = [request for request in target.requests if request.path == "/v1/chat/completions"]
+    assert all(request.headers["x-ooospec-report"] == "1" for request in chats), "some were not accelerated"
 
 
 def test_with_a_sidecar_and_a_plain_target(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:

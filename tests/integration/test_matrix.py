@@ -176,7 +176,8 @@ def ask(case: Case, target: ScriptedTarget, sidecar: str | None, *, stock: bool 
         model = model.bind_tools(
             case.definitions, tool_choice=choice, strict=case.strict, parallel_tool_calls=case.parallel
         )
-    message = _ways(case.way)(model)
+    # The stock model's asynchronous connections outlive their event loop; what it asks for is the same.
+    message = _ways(case.way.removeprefix("a") if stock else case.way)(model)
     assert message.invalid_tool_calls == []
     return [(call["name"], call["args"]) for call in message.tool_calls], message.response_metadata.get("ooospec")
 

@@ -406,3 +406,20 @@ def test_closing_tags_are_written_as_the_opening_one_was(added: bool) -> None:
     request.commit(Tagged().encode(body) if added else Letters().encode(body))
     ending = "\n</tool_call>"
     assert request.draft(500).tokens == [*(Tagged().encode(ending) if added else Letters().encode(ending)), STOP]
+
+
+def test_a_target_that_repeats_a_schema_is_drafted_from_it() -> None:
+    request = drafter(spec())
+    request.commit(
+        Letters().encode(
+            '<tool_call>\n{"name": "book_table", "arguments": {"type": "object", "properties": {"place": {"type"'
+        )
+    )
+    assert Letters().decode(request.draft(500).tokens).startswith(': "string"}, "guests": {"type": "integer"}')
+    blind = drafter(spec("toolspec"))
+    blind.commit(
+        Letters().encode(
+            '<tool_call>\n{"name": "book_table", "arguments": {"type": "object", "properties": {"place": {"type"'
+        )
+    )
+    assert not Letters().decode(blind.draft(500).tokens).startswith(': "string"}, "guests"')

@@ -11,6 +11,21 @@ WRITTEN = {
     "json": '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}',
     "array": '[{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}]',
     "arguments": '{"city": "Paris", "days": 3}',
+    "llama3_json": '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}',
+    "mistral": '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris", "days": 3}',
+    "mistral_array": '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
+    "mistral_json": '[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]',
+    "pythonic": '[get_weather(city="Paris", days=3)]',
+    "lfm2": '<|tool_call_start|>[get_weather(city="Paris", days=3)]<|tool_call_end|>',
+    "olmo3": '<function_calls>get_weather(city="Paris", days=3)</function_calls>',
+    "qwen3_coder": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n"
+        "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "mimo": (
+        "<tool_call><function=get_weather><parameter=city>Paris</parameter>"
+        "<parameter=days>3</parameter></function></tool_call>"
+    ),
 }
 
 
@@ -44,6 +59,17 @@ def test_two_calls_in_an_array() -> None:
         (None, "auto", None),
         ("hermes", "none", None),
         ("deepseek_v3", "auto", None),
+        ("deepseek_v3", "required", None),
+        ("llama3_json", "auto", "llama3_json"),
+        ("llama4_json", "required", "llama3_json"),
+        ("mistral", "auto", "mistral"),
+        ("mistral", {"type": "function", "function": {"name": "f"}}, "mistral_json"),
+        ("pythonic", "auto", "pythonic"),
+        ("llama4_pythonic", "required", "array"),
+        ("lfm2", {"type": "function", "function": {"name": "f"}}, "arguments"),
+        ("qwen3_coder", "required", "qwen3_coder"),
+        ("qwen3_xml", {"type": "function", "function": {"name": "f"}}, "qwen3_coder"),
+        ("mimo", "auto", "mimo"),
     ],
 )
 def test_the_format_follows_parser_and_tool_choice(parser: str | None, choice: object, expected: str | None) -> None:

@@ -21,6 +21,8 @@ LONG_MATCH = 12
 SHORTEST_IN_TEXT = 6
 """Characters that must agree before text outside calls is copied."""
 TEXT_TAIL = 48
+VERBATIM_TAIL, SHORTEST_VERBATIM, VERBATIM_REST = 32, 8, 80
+"""Characters of which the end is looked for, that must agree, and that are copied where markup is copied, too."""
 TEXT_REST = 120
 
 
@@ -90,6 +92,25 @@ ENTRY = re.compile(
 )
 ENTRY_END = re.compile(r"\s+(?:and|or|for|at|in|on|with|to|from|by)\s")
 MAX_ENTRY = 48
+
+
+def copy_verbatim(written: str, reference: str) -> Guess | None:
+    """How any text goes on, markup included, where its end stands in `reference` as well.
+
+    Args:
+        written: The text so far.
+        reference: Where to look; the latest place counts.
+
+    Returns:
+        A guess whose value is what follows there, and whose confidence is that of its first few characters; or None.
+    """
+    tail = written[-VERBATIM_TAIL:]
+    for size in range(len(tail), SHORTEST_VERBATIM - 1, -4):
+        at = reference.rfind(tail[-size:])
+        rest = reference[at + size : at + size + VERBATIM_REST] if at >= 0 else ""
+        if rest:
+            return Guess(rest, min(0.2 + 0.03 * size, 0.9), "copy")
+    return None
 
 
 def next_item(item: str, text: str) -> str | None:

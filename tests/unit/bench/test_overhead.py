@@ -33,3 +33,10 @@ def test_first_tokens_of_two_ways_share_no_cache(target, make_item: Callable[...
         answer = first_token_way(Server("http://ours", "m"), target.client(), drafting, cached=False)(make_item(), 7)
         assert answer.first_s is not None
     assert [body["cache_salt"] for _, body in target.bodies] == ["ooospec/7", "lexical/7"]
+
+
+def test_the_request_that_warms_a_prompt_is_one_that_vllm_takes(target, make_item: Callable[..., Item]) -> None:
+    first_token_way(Server("http://ours", "m"), target.client(), "lexical", cached=True)(make_item(), 0)
+    warm, timed = (body for _, body in target.bodies)
+    assert (warm["stream"], warm["max_tokens"], "stream_options" in warm) == (False, 1, False)
+    assert timed["stream"]
