@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,8 +61,16 @@ def keep_up(
     Raises:
         LaunchError: A server did not start; nothing of them runs any more.
     """
+    try:
+        return _keep_up([server for server in (sidecar, target) if server is not None], check, say, logs, start_s)
+    except KeyboardInterrupt:
+        say("stopped")
+        return 0
+
+
+def _keep_up(servers: Sequence[Server], check: Callable[[], bool], say: Say, logs: Path | None, start_s: float) -> int:
     folder = Path(tempfile.mkdtemp(prefix="ooospec-")) if logs is None else logs
-    servers = [server for server in (sidecar, target) if server is not None]
+    target = servers[-1]
     running: dict[str, int] = {}
     with ExitStack() as stack:
         for server in servers:
@@ -72,14 +80,10 @@ def keep_up(
             say(f"starting the {server.name} at {server.url} (log: {log})")
             running[server.name] = stack.enter_context(serving(server.plan, f"{server.url}/health", start_s, log))
         if not check():
-            say("something is wrong, see above; both servers are stopped")
+            say("something is wrong, see above; all is stopped")
             return 1
-        say(f"ready: {target.url}/v1; Ctrl-C stops {'both' if sidecar else 'it'}")
-        try:
-            return _watch(running, target.name, say, folder)
-        except KeyboardInterrupt:
-            say("stopping")
-            return 0
+        say(f"ready: {target.url}/v1; Ctrl-C stops {'both' if len(servers) > 1 else 'it'}")
+        return _watch(running, target.name, say, folder)
 
 
 def _watch(running: dict[str, int], target: str, say: Say, folder: Path) -> int:
