@@ -42,12 +42,12 @@ class RoundRobin(LoopbackServer):
         super().__init__()
         self.turns: list[str] = []
         self._next = itertools.cycle(replicas)
-        self._client = httpx.Client(trust_env=False, timeout=60)
+        self.client = httpx.Client(trust_env=False, timeout=60)
 
     def respond(self, request: Received) -> Answer:
         replica = next(self._next)
         self.turns.append(replica)
-        answer = self._client.request(request.method, replica + request.path, json=request.body)
+        answer = self.client.request(request.method, replica + request.path, json=request.body)
         return Answer(answer.status_code, text=answer.text)
 
 
@@ -78,7 +78,9 @@ def proxy(tmp_path: Path) -> Iterator[RoundRobin]:
             url = f"http://127.0.0.1:{port}"
             stack.enter_context(serving(plan, f"{url}/health", 120, tmp_path / f"replica-{number}.log"))
             replicas.append(url)
-        yield stack.enter_context(RoundRobin(replicas))
+        balancer = stack.enter_context(RoundRobin(replicas))
+        stack.callback(balancer.client.close)
+        yield balancer
 
 
 def request(town: str) -> dict[str, Any]:
