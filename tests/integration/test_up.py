@@ -25,8 +25,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 UP = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background has not
 from ooospec_agents.process import LaunchPlan
 from ooospec_agents.up import Server, keep_up
 code, folder, well = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "well"
