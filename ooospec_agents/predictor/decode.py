@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,21 @@ class Scores:
     Attributes:
         outcome: That the slot is absent, that its value is a span, that it is something else.
         start: For each token of the conversation and then of the slot's text: that a span starts there.
-        end: That it ends there.
+        ends: For some of them: for each token, that a span that starts there ends here.
     """
 
     outcome: tuple[float, float, float]
     start: Sequence[float]
-    end: Sequence[float]
+    ends: Mapping[int, Sequence[float]]
+
+
+def likely_starts(start: Sequence[float], conversation: Piece, text: Piece) -> list[int]:
+    """Tokens at which a span may well start: those whose ends `best_value` wants to know."""
+    ranked = sorted(range(len(start)), key=lambda index: -start[index])
+    floor = ELEMENT * start[ranked[0]]
+    several = [index for index in ranked[TOP:MAX_ELEMENTS] if start[index] >= floor]
+    named = [len(conversation.ids) + first for _, first, _ in text.options]
+    return list(dict.fromkeys([*ranked[:TOP], *several, *named]))
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,11 @@ def _spans(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list
 def _read(scores: Scores, slot: Slot, conversation: Piece, text: Piece, where: range) -> Iterator[tuple[Any, float]]:
     """The likeliest spans that can be read as the slot's type, with their probabilities."""
     cut, best = len(conversation.ids), 0.0
-    for start in sorted(where, key=lambda index: -scores.start[index])[:TOP]:
+    known = (index for index in scores.ends if index in where)
+    for start in sorted(known, key=lambda index: -scores.start[index])[:TOP]:
+        ends = scores.ends[start]
         last = min(start + MAX_SPAN_TOKENS, cut if start < cut else len(scores.start))
-        for end in sorted(range(start, last), key=lambda index: -scores.end[index])[:TOP]:
+        for end in sorted(range(start, last), key=lambda index: -ends[index])[:TOP]:
             share = _both(scores, start, end)
             if share < best * WORTH:
                 break
@@ -90,18 +101,19 @@ def _elements(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> F
     """A list of all spans whose starts are likely enough beside the likeliest one."""
     of, cut = element(slot), len(conversation.ids)
     top = max(scores.start)
-    starts = [index for index, share in enumerate(scores.start) if share >= ELEMENT * top][:MAX_ELEMENTS]
+    starts = sorted(index for index in scores.ends if scores.start[index] >= ELEMENT * top)[:MAX_ELEMENTS]
     values: list[Any] = []
     mass, sure = 0.0, 1.0
     for start, following in zip(starts, [*starts[1:], len(scores.start)], strict=True):
         last = min(following, start + MAX_SPAN_TOKENS, cut if start < cut else len(scores.start))
-        end = max(range(start, last), key=lambda index: scores.end[index])
+        ends = scores.ends[start]
+        end = max(range(start, last), key=lambda index: ends[index])
         piece, shift = (conversation, 0) if start < cut else (text, cut)
         value = read(piece.between(start - shift, end - shift), of)
         if value is not None and value not in values:
             values.append(value)
             mass += scores.start[start]
-            sure *= min(1.0, scores.end[end] * len(starts))
+            sure *= ends[end]
     return Found(values, min(mass, 1.0) * math.sqrt(sure)) if values else None
 
 
@@ -115,4 +127,5 @@ def _sum(tried: Sequence[tuple[Any, float]]) -> Found | None:
 
 
 def _both(scores: Scores, start: int, end: int) -> float:
-    return scores.start[start] * scores.end[end]
+    ends = scores.ends.get(start)
+    return scores.start[start] * ends[end] if ends is not None else 0.0

@@ -77,6 +77,8 @@ class Encoder(nn.Module):  # type: ignore[misc]
         self.pointers = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(QUERIES))
         self.targets = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(2 * QUERIES))
         self.biases = nn.ModuleList(nn.Linear(shape.width, 1) for _ in range(2 * QUERIES))
+        # From nothing: until it has learned, a span's end does not depend on where it starts.
+        self.follow = nn.ModuleList(_zero(nn.Linear(shape.width, shape.pointer)) for _ in range(2))
         wide = QUERIES * shape.width
         self.outcome = nn.Sequential(nn.Linear(wide, shape.width), nn.GELU(), nn.Linear(shape.width, len(CLASSES)))
         self.chosen = nn.Sequential(nn.Linear(wide, shape.width), nn.GELU(), nn.Linear(shape.width, 1))
@@ -127,18 +129,44 @@ class Encoder(nn.Module):  # type: ignore[misc]
         out: Tensor = self.asking_norm(means[:, None] + self.asking)
         return out.flatten(0, 1)
 
-    def point(self, which: int, queries: Tensor, keys: Tensor, memory: bool) -> Tensor:
-        """Scores of tokens [N, width] as a span's start (`which` 0) or end (1), for queries [Q, width]: [Q, N].
+    def offers(self, which: int, conversation: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What tokens offer as a span's start (`which` 0) or end (1): their keys [N, pointer] and biases [N].
 
         Args:
             which: 0 or 1.
-            queries: Last states of the slots' queries of that kind.
-            keys: Last states of the conversation's tokens, or a text's memory.
-            memory: Which of the two.
+            conversation: Last states of the conversation's tokens, [L, width].
+            memory: A text's memory, [T, width], whose tokens follow; None: the conversation alone.
         """
-        target = which + QUERIES * memory
-        scores: Tensor = self.pointers[which](queries) @ self.targets[target](keys).T * self.shape.pointer**-0.5
-        return scores + self.biases[target](keys).T
+        keys, biases = self.targets[which](conversation), self.biases[which](conversation).squeeze(1)
+        if memory is None:
+            return keys, biases
+        own, also = self.targets[QUERIES + which](memory), self.biases[QUERIES + which](memory).squeeze(1)
+        return torch.cat([keys, own]), torch.cat([biases, also])
+
+    def starts(self, queries: Tensor, offers: tuple[Tensor, Tensor]) -> Tensor:
+        """Scores of tokens as a span's start, for first queries [Q, width]: [Q, N]."""
+        scores: Tensor = self.pointers[0](queries) @ offers[0].T * self.shape.pointer**-0.5 + offers[1]
+        return scores
+
+    def ends(self, query: Tensor, begun: Tensor, memory: Tensor, offers: tuple[Tensor, Tensor]) -> Tensor:
+        """Scores of tokens as a span's end, [S, N], given where it starts.
+
+        Args:
+            query: The second query's last state, [width].
+            begun: States of the S tokens where it may start, [S, width]: last ones, or memory.
+            memory: For each of them, whether its state is memory, [S].
+            offers: What the tokens offer.
+        """
+        followed = torch.where(memory[:, None], self.follow[1](begun), self.follow[0](begun))
+        asked = self.pointers[1](query) + followed
+        scores: Tensor = asked @ offers[0].T * self.shape.pointer**-0.5 + offers[1]
+        return scores
+
+
+def _zero(linear: nn.Linear) -> nn.Linear:
+    nn.init.zeros_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
 
 
 def _pad(rows: Tensor, flat: Tensor, count: int, most: int) -> Tensor:
@@ -173,7 +201,7 @@ def load_bert(encoder: Encoder, tensors: dict[str, Tensor]) -> None:
         for end in ("weight", "bias"):
             state[f"{ours}.{end}"] = tensors[f"{theirs}.{end}"]
     missing, unexpected = encoder.load_state_dict(state, strict=False)
-    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "outcome", "chosen", "nothing")
+    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "follow", "outcome", "chosen", "nothing")
     if unexpected or any(name.split(".")[0] not in heads for name in missing):
         msg = f"These weights are not of this shape of BERT: {missing or unexpected}."
         raise ValueError(msg)

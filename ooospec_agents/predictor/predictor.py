@@ -16,7 +16,7 @@ from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.predictor import model
-from ooospec_agents.predictor.decode import Scores, best_value
+from ooospec_agents.predictor.decode import Scores, best_value, likely_starts
 from ooospec_agents.predictor.encoder import Encoder, Heard, Memory, ask, hear, memorise
 from ooospec_agents.predictor.pieces import Piece, Pieces
 from ooospec_agents.predictor.quick import quicken
@@ -158,21 +158,30 @@ class SpanPredictor:
             return [{} for _ in functions]
         states = ask(self._encoder, heard, [memory for _, _, memory in flat])
         outcomes = self._encoder.outcome(states.flatten(1)).softmax(1).tolist()
-        talked = [self._encoder.point(which, states[:, which], heard.states, memory=False) for which in (0, 1)]
         hints = []
-        for index, (slot, text, memory) in enumerate(flat):
-            ends = []
-            for which in (0, 1):
-                own = self._encoder.point(which, states[index, which][None], memory.states, memory=True)[0]
-                ends.append(torch.cat([talked[which][index], own]).softmax(0).tolist())
-            absent, span, other = outcomes[index]
-            hints.append(self._hint(Scores((absent, span, other), *ends), slot, conversation, text))
+        for (slot, text, memory), asked, outcome in zip(flat, states, outcomes, strict=True):
+            absent, span, other = outcome
+            start, ends = self._places(heard, memory, asked, conversation, text)
+            hints.append(self._hint(Scores((absent, span, other), start, ends), slot, conversation, text))
         out, at = [], 0
         for slots in known:
             said = {slot.name: hint for (slot, _, _), hint in zip(slots, hints[at : at + len(slots)], strict=False)}
             out.append({name: hint for name, hint in said.items() if hint is not None})
             at += len(slots)
         return out
+
+    def _places(
+        self, heard: Heard, memory: Memory, asked: torch.Tensor, conversation: Piece, text: Piece
+    ) -> tuple[list[float], dict[int, list[float]]]:
+        """Probabilities of a span's start, and of its end for each likely start."""
+        encoder, talk = self._encoder, heard.states
+        start = encoder.starts(asked[:1], encoder.offers(0, talk, memory.states))[0].softmax(0).tolist()
+        likely = likely_starts(start, conversation, text)
+        first = torch.tensor(likely)
+        begun = torch.cat([talk, memory.states])[first]
+        offers = encoder.offers(1, talk, memory.states)
+        ends = encoder.ends(asked[1], begun, first >= len(talk), offers).softmax(1).tolist()
+        return start, dict(zip(likely, ends, strict=True))
 
     def _hint(self, scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> SlotHint | None:
         absent, span, _ = scores.outcome
