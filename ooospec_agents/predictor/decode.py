@@ -39,7 +39,7 @@ class Scores:
 
 
 def likely_starts(start: Sequence[float], conversation: Piece, text: Piece) -> list[int]:
-    """Tokens at which a span may well start: those whose ends `best_value` wants to know."""
+    """Tokens at which a span may well start: those whose ends `candidates` wants to know."""
     ranked = sorted(range(len(start)), key=lambda index: -start[index])
     floor = ELEMENT * start[ranked[0]]
     several = [index for index in ranked[TOP:MAX_ELEMENTS] if start[index] >= floor]
@@ -55,15 +55,28 @@ class Found:
     probability: float
 
 
-def best_value(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> Found:
-    """The likeliest value. Places that read as the same value count together."""
+def candidates(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list[Found]:
+    """Values with their probabilities, the likeliest first. Places that read as the same value count together."""
     tried = _options(scores, slot, conversation, text) if text.options else []
-    whole = _sum(tried or _spans(scores, slot, conversation, text))
-    if "array" in slot.types and (not whole or whole.probability < 0.5):
+    found = _sum(tried or _spans(scores, slot, conversation, text))
+    if "array" in slot.types and (not found or found[0].probability < 0.5):
         listed = _elements(scores, slot, conversation, text)
-        if listed is not None and (not whole or listed.probability > whole.probability):
-            whole = listed
-    return whole or Found(None, 0.0)
+        found = [*found, listed] if listed is not None else found
+    return sorted(found, key=lambda one: -one.probability)
+
+
+def mix(pointed: Sequence[Found], guessed: Sequence[Found], weight: float) -> Found:
+    """The best value of what was pointed at and what was guessed otherwise; one that both name counts twice.
+
+    Args:
+        pointed: Values that the encoder points at.
+        guessed: Values of another guesser.
+        weight: What its probabilities count beside the encoder's.
+    """
+    said = [(one.value, one.probability) for one in pointed]
+    said += [(one.value, weight * one.probability) for one in guessed if weight]
+    best = max(_sum(said, 1.0 + weight), key=lambda one: one.probability, default=None)
+    return Found(best.value, best.probability / (1.0 + weight)) if best else Found(None, 0.0)
 
 
 def _options(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list[tuple[Any, float]]:
@@ -117,13 +130,12 @@ def _elements(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> F
     return Found(values, min(mass, 1.0) * math.sqrt(sure)) if values else None
 
 
-def _sum(tried: Sequence[tuple[Any, float]]) -> Found | None:
+def _sum(tried: Sequence[tuple[Any, float]], most: float = 1.0) -> list[Found]:
     shares: dict[str, tuple[Any, float]] = {}
     for value, share in tried:
         key = json.dumps(value, sort_keys=True, default=str)
         shares[key] = (value, share + shares.get(key, (None, 0.0))[1])
-    best = max(shares.values(), key=lambda pair: pair[1], default=None)
-    return Found(best[0], min(best[1], 1.0)) if best else None
+    return [Found(value, min(share, most)) for value, share in shares.values()]
 
 
 def _both(scores: Scores, start: int, end: int) -> float:

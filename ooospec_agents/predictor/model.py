@@ -29,12 +29,14 @@ class Calibration:
     Attributes:
         temperature: What the functions' logits are divided by.
         lexical: Weight of the words that function and conversation share, beside the encoder's logit.
+        guesses: Weight of lexical guesses of a value, beside the encoder's probability.
         value: Confidence of a value, from its raw probability.
         absent: Confidence that a slot is left out.
     """
 
     temperature: float = 1.0
     lexical: float = 0.0
+    guesses: float = 0.0
     value: Isotonic = IDENTITY
     absent: Isotonic = IDENTITY
 
@@ -114,4 +116,4 @@ def load_calibration(folder: Path) -> Calibration:
         return Calibration()
     said = json.loads(path.read_text(encoding="utf-8"))
     curves = {name: Isotonic(tuple(said[name]["xs"]), tuple(said[name]["ys"])) for name in ("value", "absent")}
-    return Calibration(said["temperature"], said["lexical"], **curves)
+    return Calibration(said["temperature"], said["lexical"], said["guesses"], **curves)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Slot
-from ooospec_agents.predictor.decode import Scores, best_value, likely_starts
+from ooospec_agents.predictor.decode import Found, Scores, candidates, likely_starts, mix
 from ooospec_agents.predictor.pieces import Piece
 
 STRING = Slot("city", ("string",))
@@ -19,6 +19,10 @@ def piece(text: str, **options: Any) -> Piece:
         at += len(word) + 1
     known = tuple((option, words.index(word), words.index(word)) for word, option in options.items())
     return Piece(text, tuple(range(len(words))), tuple(spans), known)
+
+
+def best_value(said: Scores, slot: Slot, conversation: Piece, text: Piece) -> Found:
+    return mix(candidates(said, slot, conversation, text), (), 0.0)
 
 
 TALK = piece("from Rome to New York or Rome")
@@ -101,3 +105,12 @@ def test_ends_are_wanted_for_the_likeliest_starts_and_all_options() -> None:
 def test_nothing_readable_is_no_value() -> None:
     found = best_value(scores({0: 1.0}, {0: 1.0}), Slot("days", ("integer",)), TALK, TEXT)
     assert (found.value, found.probability) == (None, 0.0)
+
+
+def test_guesses_count_by_their_weight() -> None:
+    pointed, guessed = [Found("Rome", 0.5), Found("Oslo", 0.3)], [Found("Oslo", 0.4), Found("Bonn", 0.9)]
+    assert mix(pointed, guessed, 0.0) == Found("Rome", 0.5)
+    assert mix(pointed, guessed, 0.5).value == "Rome"
+    both = mix(pointed, guessed[:1], 1.0)
+    assert (both.value, both.probability) == ("Oslo", pytest.approx(0.35))
+    assert mix((), (), 1.0) == Found(None, 0.0)
