@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ooospec_agents.predictor.pieces import FEATURES
+
 QUERIES = 2
 """Query tokens a text: the first points at a span's start, the second at its end."""
 CLASSES = ("absent", "span", "other")
@@ -77,6 +79,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
         self.pointers = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(QUERIES))
         self.targets = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(2 * QUERIES))
         self.biases = nn.ModuleList(nn.Linear(shape.width, 1) for _ in range(2 * QUERIES))
+        self.near = nn.Parameter(torch.tensor([2.0, 1.0, 1.0, 0.5]))  # learned on from a plain guess
         # From nothing: until it has learned, a span's end does not depend on where it starts.
         self.follow = nn.ModuleList(_zero(nn.Linear(shape.width, shape.pointer)) for _ in range(2))
         wide = QUERIES * shape.width
@@ -143,10 +146,18 @@ class Encoder(nn.Module):  # type: ignore[misc]
         own, also = self.targets[QUERIES + which](memory), self.biases[QUERIES + which](memory).squeeze(1)
         return torch.cat([keys, own]), torch.cat([biases, also])
 
-    def starts(self, queries: Tensor, offers: tuple[Tensor, Tensor]) -> Tensor:
-        """Scores of tokens as a span's start, for first queries [Q, width]: [Q, N]."""
-        scores: Tensor = self.pointers[0](queries) @ offers[0].T * self.shape.pointer**-0.5 + offers[1]
-        return scores
+    def starts(self, query: Tensor, offers: tuple[Tensor, Tensor], nearness: Tensor) -> Tensor:
+        """Scores of N tokens as a span's start, [N].
+
+        Args:
+            query: The first query's last state, [width].
+            offers: What the tokens offer.
+            nearness: Features of the first L of them, the conversation's, [L, FEATURES]; see `Pieces.nearness`.
+        """
+        scores = offers[0] @ self.pointers[0](query) * self.shape.pointer**-0.5 + offers[1]
+        near = nearness @ self.near
+        out: Tensor = scores + functional.pad(near, (0, len(scores) - len(near)))
+        return out
 
     def ends(self, query: Tensor, begun: Tensor, memory: Tensor, offers: tuple[Tensor, Tensor]) -> Tensor:
         """Scores of tokens as a span's end, [S, N], given where it starts.
@@ -201,7 +212,7 @@ def load_bert(encoder: Encoder, tensors: dict[str, Tensor]) -> None:
         for end in ("weight", "bias"):
             state[f"{ours}.{end}"] = tensors[f"{theirs}.{end}"]
     missing, unexpected = encoder.load_state_dict(state, strict=False)
-    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "follow", "outcome", "chosen", "nothing")
+    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "follow", "near", "outcome", "chosen", "nothing")
     if unexpected or any(name.split(".")[0] not in heads for name in missing):
         msg = f"These weights are not of this shape of BERT: {missing or unexpected}."
         raise ValueError(msg)

@@ -97,8 +97,8 @@ def load(folder: Path) -> Encoder:
             continue
         scale = packed.get(name + _SCALE)
         state[name] = tensor.float() if scale is None else tensor.float() * scale[:, None]
-    # What a span's end owes to its start came later than the first predictors: without it they are as they were.
-    fresh = {name: value for name, value in encoder.state_dict().items() if name.startswith("follow.")}
+    # These came later than the first predictors: without them they are as they were.
+    fresh = {name: value for name, value in encoder.state_dict().items() if name.startswith(("follow.", "near"))}
     encoder.load_state_dict({**fresh, **state})
     encoder.eval().requires_grad_(False)
     return encoder

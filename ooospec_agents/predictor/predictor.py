@@ -207,7 +207,8 @@ class SpanPredictor:
     ) -> tuple[list[float], dict[int, list[float]]]:
         """Probabilities of a span's start, and of its end for each likely start."""
         encoder, talk = self._encoder, heard.states
-        start = encoder.starts(asked[:1], encoder.offers(0, talk, memory.states))[0].softmax(0).tolist()
+        near = torch.tensor(self._pieces.nearness(conversation, text))
+        start = encoder.starts(asked[0], encoder.offers(0, talk, memory.states), near).softmax(0).tolist()
         likely = likely_starts(start, conversation, text)
         first = torch.tensor(likely)
         begun = torch.cat([talk, memory.states])[first]

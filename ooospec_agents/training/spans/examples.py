@@ -29,12 +29,14 @@ class SpanExample:
         conversation: The conversation's token ids.
         texts: Token ids of texts, those of slots first, then those of functions.
         slots: The slots' labels.
+        near: For each slot, the features of the conversation's tokens; see `Pieces.nearness`.
         chosen: Index of the right function; their number: nothing is called; None: no choice, and no functions.
     """
 
     conversation: tuple[int, ...]
     texts: tuple[tuple[int, ...], ...]
     slots: tuple[Label, ...]
+    near: tuple[list[list[float]], ...]
     chosen: int | None
 
     @property
@@ -87,7 +89,7 @@ def build(
     if not request.known or not catalog.functions or (call is not None and called is None):
         return None
     conversation = pieces.conversation(request.messages)
-    texts, labels = [], []
+    texts, labels, near = [], [], []
     if call is not None and called is not None:
         asked = [slot for slot in called.slots if habits or slot.required or slot.name in call.arguments]
         if len(asked) > settings.max_slots:
@@ -95,12 +97,13 @@ def build(
         for slot in asked:
             text = pieces.slot(called, slot)
             texts.append(text.ids)
+            near.append(pieces.nearness(conversation, text))
             labels.append(label(call.arguments.get(slot.name), slot, conversation, text))
     functions, chosen = _choice(catalog.functions, called, rng, settings.max_functions)
     texts += [pieces.function(function).ids for function in functions]
     if not texts:
         return None
-    return SpanExample(conversation.ids, tuple(texts), tuple(labels), chosen)
+    return SpanExample(conversation.ids, tuple(texts), tuple(labels), tuple(near), chosen)
 
 
 def _choice(

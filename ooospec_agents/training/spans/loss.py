@@ -67,15 +67,18 @@ def losses(encoder: Encoder, examples: Sequence[SpanExample], asked: Sequence[As
         for index, label in enumerate(example.slots):
             if label.parts:
                 parts["span"] = (
-                    parts["span"] - span_logs(encoder, talk, one.memories[index], queries[index], label).mean()
+                    parts["span"]
+                    - span_logs(
+                        encoder, talk, one.memories[index], queries[index], label, torch.tensor(example.near[index])
+                    ).mean()
                 )
     total = sum(parts.values(), zero) / max(count, 1)
     return {**parts, "total": total, "count": zero + count}
 
 
-def span_logs(encoder: Encoder, talk: Tensor, memory: Tensor, queries: Tensor, label: Label) -> Tensor:
+def span_logs(encoder: Encoder, talk: Tensor, memory: Tensor, queries: Tensor, label: Label, near: Tensor) -> Tensor:
     """Logarithms of the probability that a right span is found, one for each part of the value, [parts]."""
-    starts = encoder.starts(queries[:1], encoder.offers(0, talk, memory))[0].log_softmax(0)
+    starts = encoder.starts(queries[0], encoder.offers(0, talk, memory), near).log_softmax(0)
     offers, states = encoder.offers(1, talk, memory), torch.cat([talk, memory])
     logs = []
     for places in label.parts:

@@ -167,7 +167,8 @@ def _figures(encoder: Encoder, reader: Reader, examples: Sequence[SpanExample]) 
                 asked["outcome"] += 1
                 right["outcome"] += kind == label.kind
                 if label.parts:
-                    starts = encoder.starts(queries[index, :1], encoder.offers(0, talk, one.memories[index]))[0]
+                    near = torch.tensor(example.near[index])
+                    starts = encoder.starts(queries[index, 0], encoder.offers(0, talk, one.memories[index]), near)
                     first = starts.argmax()[None]
                     begun = torch.cat([talk, one.memories[index]])[first]
                     offers = encoder.offers(1, talk, one.memories[index])
