@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,21 @@ class Scores:
     Attributes:
         outcome: That the slot is absent, that its value is a span, that it is something else.
         start: For each token of the conversation and then of the slot's text: that a span starts there.
-        end: That it ends there.
+        ends: For some of them: for each token, that a span that starts there ends here.
     """
 
     outcome: tuple[float, float, float]
     start: Sequence[float]
-    end: Sequence[float]
+    ends: Mapping[int, Sequence[float]]
+
+
+def likely_starts(start: Sequence[float], conversation: Piece, text: Piece) -> list[int]:
+    """Tokens at which a span may well start: those whose ends `candidates` wants to know."""
+    ranked = sorted(range(len(start)), key=lambda index: -start[index])
+    floor = ELEMENT * start[ranked[0]]
+    several = [index for index in ranked[TOP:MAX_ELEMENTS] if start[index] >= floor]
+    named = [len(conversation.ids) + first for _, first, _ in text.options]
+    return list(dict.fromkeys([*ranked[:TOP], *several, *named]))
 
 
 @dataclass(frozen=True)
@@ -46,15 +55,28 @@ class Found:
     probability: float
 
 
-def best_value(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> Found:
-    """The likeliest value. Places that read as the same value count together."""
+def candidates(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list[Found]:
+    """Values with their probabilities, the likeliest first. Places that read as the same value count together."""
     tried = _options(scores, slot, conversation, text) if text.options else []
-    whole = _sum(tried or _spans(scores, slot, conversation, text))
-    if "array" in slot.types and (not whole or whole.probability < 0.5):
+    found = _sum(tried or _spans(scores, slot, conversation, text))
+    if "array" in slot.types and (not found or found[0].probability < 0.5):
         listed = _elements(scores, slot, conversation, text)
-        if listed is not None and (not whole or listed.probability > whole.probability):
-            whole = listed
-    return whole or Found(None, 0.0)
+        found = [*found, listed] if listed is not None else found
+    return sorted(found, key=lambda one: -one.probability)
+
+
+def mix(pointed: Sequence[Found], guessed: Sequence[Found], weight: float) -> Found:
+    """The best value of what was pointed at and what was guessed otherwise; one that both name counts twice.
+
+    Args:
+        pointed: Values that the encoder points at.
+        guessed: Values of another guesser.
+        weight: What its probabilities count beside the encoder's.
+    """
+    said = [(one.value, one.probability) for one in pointed]
+    said += [(one.value, weight * one.probability) for one in guessed if weight]
+    best = max(_sum(said, 1.0 + weight), key=lambda one: one.probability, default=None)
+    return Found(best.value, best.probability / (1.0 + weight)) if best else Found(None, 0.0)
 
 
 def _options(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list[tuple[Any, float]]:
@@ -73,9 +95,11 @@ def _spans(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> list
 def _read(scores: Scores, slot: Slot, conversation: Piece, text: Piece, where: range) -> Iterator[tuple[Any, float]]:
     """The likeliest spans that can be read as the slot's type, with their probabilities."""
     cut, best = len(conversation.ids), 0.0
-    for start in sorted(where, key=lambda index: -scores.start[index])[:TOP]:
+    known = (index for index in scores.ends if index in where)
+    for start in sorted(known, key=lambda index: -scores.start[index])[:TOP]:
+        ends = scores.ends[start]
         last = min(start + MAX_SPAN_TOKENS, cut if start < cut else len(scores.start))
-        for end in sorted(range(start, last), key=lambda index: -scores.end[index])[:TOP]:
+        for end in sorted(range(start, last), key=lambda index: -ends[index])[:TOP]:
             share = _both(scores, start, end)
             if share < best * WORTH:
                 break
@@ -90,29 +114,30 @@ def _elements(scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> F
     """A list of all spans whose starts are likely enough beside the likeliest one."""
     of, cut = element(slot), len(conversation.ids)
     top = max(scores.start)
-    starts = [index for index, share in enumerate(scores.start) if share >= ELEMENT * top][:MAX_ELEMENTS]
+    starts = sorted(index for index in scores.ends if scores.start[index] >= ELEMENT * top)[:MAX_ELEMENTS]
     values: list[Any] = []
     mass, sure = 0.0, 1.0
     for start, following in zip(starts, [*starts[1:], len(scores.start)], strict=True):
         last = min(following, start + MAX_SPAN_TOKENS, cut if start < cut else len(scores.start))
-        end = max(range(start, last), key=lambda index: scores.end[index])
+        ends = scores.ends[start]
+        end = max(range(start, last), key=lambda index: ends[index])
         piece, shift = (conversation, 0) if start < cut else (text, cut)
         value = read(piece.between(start - shift, end - shift), of)
         if value is not None and value not in values:
             values.append(value)
             mass += scores.start[start]
-            sure *= min(1.0, scores.end[end] * len(starts))
+            sure *= ends[end]
     return Found(values, min(mass, 1.0) * math.sqrt(sure)) if values else None
 
 
-def _sum(tried: Sequence[tuple[Any, float]]) -> Found | None:
+def _sum(tried: Sequence[tuple[Any, float]], most: float = 1.0) -> list[Found]:
     shares: dict[str, tuple[Any, float]] = {}
     for value, share in tried:
         key = json.dumps(value, sort_keys=True, default=str)
         shares[key] = (value, share + shares.get(key, (None, 0.0))[1])
-    best = max(shares.values(), key=lambda pair: pair[1], default=None)
-    return Found(best[0], min(best[1], 1.0)) if best else None
+    return [Found(value, min(share, most)) for value, share in shares.values()]
 
 
 def _both(scores: Scores, start: int, end: int) -> float:
-    return scores.start[start] * scores.end[end]
+    ends = scores.ends.get(start)
+    return scores.start[start] * ends[end] if ends is not None else 0.0

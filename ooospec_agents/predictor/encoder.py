@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ooospec_agents.predictor.pieces import FEATURES
+
 QUERIES = 2
 """Query tokens a text: the first points at a span's start, the second at its end."""
 CLASSES = ("absent", "span", "other")
@@ -77,6 +79,9 @@ class Encoder(nn.Module):  # type: ignore[misc]
         self.pointers = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(QUERIES))
         self.targets = nn.ModuleList(nn.Linear(shape.width, shape.pointer) for _ in range(2 * QUERIES))
         self.biases = nn.ModuleList(nn.Linear(shape.width, 1) for _ in range(2 * QUERIES))
+        self.near = nn.Parameter(torch.tensor([2.0, 1.0, 1.0, 0.5]))  # learned on from a plain guess
+        # From nothing: until it has learned, a span's end does not depend on where it starts.
+        self.follow = nn.ModuleList(_zero(nn.Linear(shape.width, shape.pointer)) for _ in range(2))
         wide = QUERIES * shape.width
         self.outcome = nn.Sequential(nn.Linear(wide, shape.width), nn.GELU(), nn.Linear(shape.width, len(CLASSES)))
         self.chosen = nn.Sequential(nn.Linear(wide, shape.width), nn.GELU(), nn.Linear(shape.width, 1))
@@ -127,18 +132,52 @@ class Encoder(nn.Module):  # type: ignore[misc]
         out: Tensor = self.asking_norm(means[:, None] + self.asking)
         return out.flatten(0, 1)
 
-    def point(self, which: int, queries: Tensor, keys: Tensor, memory: bool) -> Tensor:
-        """Scores of tokens [N, width] as a span's start (`which` 0) or end (1), for queries [Q, width]: [Q, N].
+    def offers(self, which: int, conversation: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What tokens offer as a span's start (`which` 0) or end (1): their keys [N, pointer] and biases [N].
 
         Args:
             which: 0 or 1.
-            queries: Last states of the slots' queries of that kind.
-            keys: Last states of the conversation's tokens, or a text's memory.
-            memory: Which of the two.
+            conversation: Last states of the conversation's tokens, [L, width].
+            memory: A text's memory, [T, width], whose tokens follow; None: the conversation alone.
         """
-        target = which + QUERIES * memory
-        scores: Tensor = self.pointers[which](queries) @ self.targets[target](keys).T * self.shape.pointer**-0.5
-        return scores + self.biases[target](keys).T
+        keys, biases = self.targets[which](conversation), self.biases[which](conversation).squeeze(1)
+        if memory is None:
+            return keys, biases
+        own, also = self.targets[QUERIES + which](memory), self.biases[QUERIES + which](memory).squeeze(1)
+        return torch.cat([keys, own]), torch.cat([biases, also])
+
+    def starts(self, query: Tensor, offers: tuple[Tensor, Tensor], nearness: Tensor) -> Tensor:
+        """Scores of N tokens as a span's start, [N].
+
+        Args:
+            query: The first query's last state, [width].
+            offers: What the tokens offer.
+            nearness: Features of the first L of them, the conversation's, [L, FEATURES]; see `Pieces.nearness`.
+        """
+        scores = offers[0] @ self.pointers[0](query) * self.shape.pointer**-0.5 + offers[1]
+        near = nearness @ self.near
+        out: Tensor = scores + functional.pad(near, (0, len(scores) - len(near)))
+        return out
+
+    def ends(self, query: Tensor, begun: Tensor, memory: Tensor, offers: tuple[Tensor, Tensor]) -> Tensor:
+        """Scores of tokens as a span's end, [S, N], given where it starts.
+
+        Args:
+            query: The second query's last state, [width].
+            begun: States of the S tokens where it may start, [S, width]: last ones, or memory.
+            memory: For each of them, whether its state is memory, [S].
+            offers: What the tokens offer.
+        """
+        followed = torch.where(memory[:, None], self.follow[1](begun), self.follow[0](begun))
+        asked = self.pointers[1](query) + followed
+        scores: Tensor = asked @ offers[0].T * self.shape.pointer**-0.5 + offers[1]
+        return scores
+
+
+def _zero(linear: nn.Linear) -> nn.Linear:
+    nn.init.zeros_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
 
 
 def _pad(rows: Tensor, flat: Tensor, count: int, most: int) -> Tensor:
@@ -173,7 +212,7 @@ def load_bert(encoder: Encoder, tensors: dict[str, Tensor]) -> None:
         for end in ("weight", "bias"):
             state[f"{ours}.{end}"] = tensors[f"{theirs}.{end}"]
     missing, unexpected = encoder.load_state_dict(state, strict=False)
-    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "outcome", "chosen", "nothing")
+    heads = ("asking", "asking_norm", "pointers", "targets", "biases", "follow", "near", "outcome", "chosen", "nothing")
     if unexpected or any(name.split(".")[0] not in heads for name in missing):
         msg = f"These weights are not of this shape of BERT: {missing or unexpected}."
         raise ValueError(msg)

@@ -29,12 +29,14 @@ class Calibration:
     Attributes:
         temperature: What the functions' logits are divided by.
         lexical: Weight of the words that function and conversation share, beside the encoder's logit.
+        guesses: Weight of lexical guesses of a value, beside the encoder's probability.
         value: Confidence of a value, from its raw probability.
         absent: Confidence that a slot is left out.
     """
 
     temperature: float = 1.0
     lexical: float = 0.0
+    guesses: float = 0.0
     value: Isotonic = IDENTITY
     absent: Isotonic = IDENTITY
 
@@ -95,7 +97,9 @@ def load(folder: Path) -> Encoder:
             continue
         scale = packed.get(name + _SCALE)
         state[name] = tensor.float() if scale is None else tensor.float() * scale[:, None]
-    encoder.load_state_dict(state)
+    # These came later than the first predictors: without them they are as they were.
+    fresh = {name: value for name, value in encoder.state_dict().items() if name.startswith(("follow.", "near"))}
+    encoder.load_state_dict({**fresh, **state})
     encoder.eval().requires_grad_(False)
     return encoder
 
@@ -112,4 +116,4 @@ def load_calibration(folder: Path) -> Calibration:
         return Calibration()
     said = json.loads(path.read_text(encoding="utf-8"))
     curves = {name: Isotonic(tuple(said[name]["xs"]), tuple(said[name]["ys"])) for name in ("value", "absent")}
-    return Calibration(said["temperature"], said["lexical"], **curves)
+    return Calibration(said["temperature"], said["lexical"], said["guesses"], **curves)

@@ -19,6 +19,14 @@ MAX_TEXT_TOKENS = 64
 MAX_FUNCTION_TOKENS = 40
 """Tokens of a function's text."""
 TOKENIZER = "tokenizer.json"
+REACH = 8
+"""Tokens before and after a token in which a slot's words are looked for."""
+FEATURES = 4
+"""What is said of a token: how near words of the slot's name, and of its description, stand before and after it."""
+_PLAIN = (
+    "of the a an in for to is or and be with on by from that this it as at which : ; , . ' \" ( ) - _ / string integer "
+    "number array object boolean any required default name value example e g if not null true false user assistant"
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,9 @@ class Pieces:
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._of = self._encode("of")[0][0]
         self.begin, self.end = self._special("[CLS]"), self._special("[SEP]")
+        self._plain = frozenset([self.begin, self.end, *self._encode(_PLAIN)[0]])
 
     def conversation(self, messages: Sequence[Any]) -> Piece:
         """The conversation, newest last, between two special tokens."""
@@ -85,6 +95,27 @@ class Pieces:
             if (tokens := piece.tokens(start, end)) is not None:
                 options.append((option, *tokens))
         return Piece(piece.text, piece.ids, piece.spans, tuple(options))
+
+    def nearness(self, conversation: Piece, text: Piece) -> list[list[float]]:
+        """For each token of the conversation its `FEATURES` towards a slot's text, each from 0 to 1.
+
+        Exact words help where there is little to learn from (after DrQA, arXiv 1704.00051).
+        """
+        cut = text.ids.index(self._of) if self._of in text.ids else 0
+        name, rest = set(text.ids[:cut]) - self._plain, set(text.ids[cut:]) - self._plain
+        out = [[0.0] * FEATURES for _ in conversation.ids]
+        for place, token in enumerate(conversation.ids):
+            for kind, words in enumerate((name, rest - name)):
+                if token in words:
+                    for step in range(1, REACH + 1):
+                        share = 1.0 - (step - 1) / REACH
+                        if place + step < len(out):
+                            row = out[place + step]
+                            row[2 * kind] = max(row[2 * kind], share)
+                        if place - step >= 0:
+                            row = out[place - step]
+                            row[2 * kind + 1] = max(row[2 * kind + 1], share)
+        return out
 
     def _ended(self, text: str, ids: list[int], spans: list[tuple[int, int]], most: int) -> Piece:
         return Piece(text, (*ids[: most - 1], self.end), (*spans[: most - 1], (0, 0)))

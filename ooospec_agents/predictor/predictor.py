@@ -13,10 +13,12 @@ import torch
 
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.sources.lexical import LexicalValues
+from ooospec_agents.drafting.sources.schema import schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.predictor import model
-from ooospec_agents.predictor.decode import Scores, best_value
+from ooospec_agents.predictor.decode import Found, Scores, candidates, likely_starts, mix
 from ooospec_agents.predictor.encoder import Encoder, Heard, Memory, ask, hear, memorise
 from ooospec_agents.predictor.pieces import Piece, Pieces
 from ooospec_agents.predictor.quick import quicken
@@ -25,10 +27,12 @@ MAX_CATALOGS = 64
 """Catalogs whose texts are kept."""
 MAX_SLOTS = 64
 """Slots of one request that are asked for."""
-MAX_ALTERNATIVES = 2
+MAX_ALTERNATIVES = 8
 """Functions beside the likeliest whose slots are asked for."""
-LIKELY = 0.08
-"""Probability from which such a function's slots are."""
+ALTERNATIVE_SLOTS = 24
+"""Slots of theirs, at most: the likelier functions first."""
+MAX_VALUES = 6
+"""Values of a slot that are weighed against guesses."""
 SOURCE = "span"
 
 
@@ -39,6 +43,16 @@ class Prepared:
     function: Function
     memory: Memory
     slots: list[tuple[Slot, Piece, Memory]] | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of one slot: that it is left out, and values pointed at and guessed, with probabilities."""
+
+    slot: Slot
+    absent: float
+    pointed: list[Found]
+    guessed: list[Found]
 
 
 class SpanPredictor:
@@ -97,13 +111,12 @@ class SpanPredictor:
         heard = hear(self._encoder, conversation.ids)
         shares, no_call = self._choose(catalog, functions, heard, messages, no_call_allowed)
         order = sorted(range(len(functions)), key=lambda index: -shares[index])
-        asked, room = [], MAX_SLOTS
-        for place, index in enumerate(order[: 1 + MAX_ALTERNATIVES]):
-            count = len(functions[index].function.slots)
-            if place == 0 or (shares[index] >= LIKELY and count <= room):
+        asked, room = order[:1], ALTERNATIVE_SLOTS
+        for index in order[1 : 1 + MAX_ALTERNATIVES]:
+            room -= len(functions[index].function.slots)
+            if room >= 0:
                 asked.append(index)
-                room -= count
-        slots = self._slot_hints(conversation, heard, [functions[index] for index in asked])
+        slots = self._slot_hints(conversation, heard, [functions[index] for index in asked], messages)
         calls = [
             CallHint(name=functions[index].function.name, confidence=shares[index], slots=said)
             for index, said in zip(asked, slots, strict=True)
@@ -149,40 +162,66 @@ class SpanPredictor:
             (name, logit, math.log(max(shared.get(name, 0.0), 1e-4))) for name, logit in zip(names, logits, strict=True)
         ]
 
+    def slot_candidates(
+        self, catalog: Catalog, messages: Sequence[Any], name: str
+    ) -> list[tuple[Slot, float, list[Found], list[Found]]]:
+        """For each slot of a function: that it is left out, and values pointed at and guessed. For calibration."""
+        functions = [one for one in self._functions(catalog) if one.function.name == name]
+        conversation = self._pieces.conversation(messages)
+        with torch.inference_mode():
+            heard = hear(self._encoder, conversation.ids)
+            said = self._said(conversation, heard, functions, LexicalValues(conversation_text(messages)))
+        return [(one.slot, one.absent, one.pointed, one.guessed) for one in said]
+
     def _slot_hints(
-        self, conversation: Piece, heard: Heard, functions: Sequence[Prepared]
+        self, conversation: Piece, heard: Heard, functions: Sequence[Prepared], messages: Sequence[Any]
     ) -> list[dict[str, SlotHint]]:
-        known = [self._slots(one) for one in functions]
-        flat = [slot for slots in known for slot in slots][:MAX_SLOTS]
-        if not flat:
-            return [{} for _ in functions]
-        states = ask(self._encoder, heard, [memory for _, _, memory in flat])
-        outcomes = self._encoder.outcome(states.flatten(1)).softmax(1).tolist()
-        talked = [self._encoder.point(which, states[:, which], heard.states, memory=False) for which in (0, 1)]
-        hints = []
-        for index, (slot, text, memory) in enumerate(flat):
-            ends = []
-            for which in (0, 1):
-                own = self._encoder.point(which, states[index, which][None], memory.states, memory=True)[0]
-                ends.append(torch.cat([talked[which][index], own]).softmax(0).tolist())
-            absent, span, other = outcomes[index]
-            hints.append(self._hint(Scores((absent, span, other), *ends), slot, conversation, text))
+        said = self._said(conversation, heard, functions, LexicalValues(conversation_text(messages)))
+        hints = [(one.slot.name, self._hint(one)) for one in said]
         out, at = [], 0
-        for slots in known:
-            said = {slot.name: hint for (slot, _, _), hint in zip(slots, hints[at : at + len(slots)], strict=False)}
-            out.append({name: hint for name, hint in said.items() if hint is not None})
-            at += len(slots)
+        for function in functions:
+            count = len(function.function.slots)
+            out.append({name: hint for name, hint in hints[at : at + count] if hint is not None})
+            at += count
         return out
 
-    def _hint(self, scores: Scores, slot: Slot, conversation: Piece, text: Piece) -> SlotHint | None:
-        absent, span, _ = scores.outcome
-        found = best_value(scores, slot, conversation, text)
-        raw = span * found.probability
-        if not slot.required and absent > max(raw, 1 - absent - 0.2 * (found.value is None)):
-            return SlotHint(absent=True, confidence=self._settings.absent(absent))
-        if found.value is None:
-            return None if slot.required else SlotHint(absent=True, confidence=self._settings.absent(absent))
-        return SlotHint(value=found.value, confidence=self._settings.value(raw))
+    def _said(
+        self, conversation: Piece, heard: Heard, functions: Sequence[Prepared], lexical: LexicalValues
+    ) -> list[Said]:
+        flat = [slot for one in functions for slot in self._slots(one)][:MAX_SLOTS]
+        if not flat:
+            return []
+        states = ask(self._encoder, heard, [memory for _, _, memory in flat])
+        outcomes = self._encoder.outcome(states.flatten(1)).softmax(1).tolist()
+        said = []
+        for (slot, text, memory), asked, (absent, span, other) in zip(flat, states, outcomes, strict=True):
+            start, ends = self._places(heard, memory, asked, conversation, text)
+            found = candidates(Scores((absent, span, other), start, ends), slot, conversation, text)
+            pointed = [Found(one.value, span * one.probability) for one in found[:MAX_VALUES]]
+            guesses = [*lexical.guesses(slot), *schema_guesses(slot)]
+            said.append(Said(slot, absent, pointed, [Found(one.value, one.confidence) for one in guesses]))
+        return said
+
+    def _places(
+        self, heard: Heard, memory: Memory, asked: torch.Tensor, conversation: Piece, text: Piece
+    ) -> tuple[list[float], dict[int, list[float]]]:
+        """Probabilities of a span's start, and of its end for each likely start."""
+        encoder, talk = self._encoder, heard.states
+        near = torch.tensor(self._pieces.nearness(conversation, text))
+        start = encoder.starts(asked[0], encoder.offers(0, talk, memory.states), near).softmax(0).tolist()
+        likely = likely_starts(start, conversation, text)
+        first = torch.tensor(likely)
+        begun = torch.cat([talk, memory.states])[first]
+        offers = encoder.offers(1, talk, memory.states)
+        ends = encoder.ends(asked[1], begun, first >= len(talk), offers).softmax(1).tolist()
+        return start, dict(zip(likely, ends, strict=True))
+
+    def _hint(self, said: Said) -> SlotHint | None:
+        found = mix(said.pointed, said.guessed, self._settings.guesses)
+        nothing = found.value is None
+        if not said.slot.required and (nothing or said.absent > max(found.probability, 0.5)):
+            return SlotHint(absent=True, confidence=self._settings.absent(said.absent))
+        return None if nothing else SlotHint(value=found.value, confidence=self._settings.value(found.probability))
 
     def _functions(self, catalog: Catalog) -> list[Prepared]:
         found = self._prepared.get(catalog.id)

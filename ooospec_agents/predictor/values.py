@@ -129,7 +129,9 @@ def _whole(text: str, start: int, end: int) -> bool:
 
 
 def _trim(text: str) -> str:
-    bare = text.strip(_EDGE)
+    bare = text.strip(" \t\n,")
+    if bare[:1] not in _PAIRS or _PAIRS[bare[0]] != bare[-1:]:  # within quotes every mark counts
+        bare = bare.strip(_EDGE)
     while len(bare) > 1 and _PAIRS.get(bare[0]) == bare[-1]:
         bare = bare[1:-1].strip()
     if bare[:1] in _PAIRS and bare.count(bare[0]) == 1 and bare[0] != "(":

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from rich.console import Console
+from typing import Any
 
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.hint import Hint
 from ooospec_agents.predictor import model
 from ooospec_agents.predictor.calibration import fit
+from ooospec_agents.predictor.decode import Found, mix
 from ooospec_agents.predictor.pieces import Pieces
 from ooospec_agents.predictor.predictor import SpanPredictor
 from ooospec_agents.training.card import same
-from ooospec_agents.training.spans.evaluate import run
 from ooospec_agents.training.traces import Request
 
-LEXICAL_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0)
+LEXICAL_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
+GUESS_WEIGHTS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5)
 TEMPERATURES = (0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
 
 
-def calibrate(folder: Path, requests: Sequence[Request], console: Console) -> model.Calibration:
+def calibrate(folder: Path, requests: Sequence[Request]) -> model.Calibration:
     """Choose the function's weights and fit the slots' curves, on requests with the target's calls."""
     encoder, pieces = model.load(folder), Pieces(folder)
     best, least = model.Calibration(), math.inf
@@ -35,15 +34,45 @@ def calibrate(folder: Path, requests: Sequence[Request], console: Console) -> mo
             loss = sum(_surprise(said, name, lexical, temperature) for said, name in scored)
             if loss < least:
                 best, least = model.Calibration(temperature=temperature, lexical=lexical), loss
-    outcomes, _ = run(SpanPredictor(encoder, pieces, best), requests, console)
-    answers = [(one.request, one.hint) for one in outcomes if one.hint is not None and one.request.calls]
-    curves = []
-    for absent in (False, True):
-        judged = [pair for request, hint in answers for pair in _judged(request, hint, absent=absent)]
-        curves.append(fit([raw for raw, _ in judged], [right for _, right in judged]))
-    best = replace(best, value=curves[0], absent=curves[1])
+    predictor = SpanPredictor(encoder, pieces, best)
+    slots = [slot for one in requests if one.calls for slot in _slots(predictor, one)]
+    weights = {weight: sum(_right(slot, weight) for slot in slots if not slot.absent) for weight in GUESS_WEIGHTS}
+    guesses = max(weights, key=lambda weight: weights[weight])
+    values = [(mix(one.pointed, one.guessed, guesses).probability, _right(one, guesses)) for one in slots]
+    absences = [(one.leaving, one.absent) for one in slots if not one.required]
+    best = replace(
+        best,
+        guesses=guesses,
+        value=fit([raw for raw, _ in values], [right for _, right in values]),
+        absent=fit([raw for raw, _ in absences], [right for _, right in absences]),
+    )
     model.save_calibration(best, folder)
     return best
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One slot of a called function: what was said of it, and what is right."""
+
+    leaving: float
+    pointed: list[Found]
+    guessed: list[Found]
+    absent: bool
+    required: bool
+    right: Any
+
+
+def _slots(predictor: SpanPredictor, request: Request) -> Iterator[Judged]:
+    call = request.calls[0]
+    for slot, leaving, pointed, guessed in predictor.slot_candidates(
+        Catalog.from_tools(list(request.tools)), request.messages, call.name
+    ):
+        right = call.arguments.get(slot.name)
+        yield Judged(leaving, pointed, guessed, right is None, slot.required, right)
+
+
+def _right(slot: Judged, weight: float) -> bool:
+    return not slot.absent and same(mix(slot.pointed, slot.guessed, weight).value, slot.right)
 
 
 def _surprise(said: Sequence[tuple[str, float, float]], name: str, lexical: float, temperature: float) -> float:
@@ -53,16 +82,3 @@ def _surprise(said: Sequence[tuple[str, float, float]], name: str, lexical: floa
         return 0.0
     top = max(scores.values())
     return math.log(sum(math.exp(score - top) for score in scores.values())) - (scores[name] - top)
-
-
-def _judged(request: Request, hint: Hint, *, absent: bool) -> Iterator[tuple[float, bool]]:
-    """Confidences of the called function's values (or absences), each with whether it was right."""
-    call = request.calls[0]
-    said = next((one for one in (*hint.calls, *hint.alternatives) if one.name == call.name), None)
-    for name, slot in (said.slots if said else {}).items():
-        if slot.absent is absent:
-            right = name not in call.arguments if absent else same(slot.value, call.arguments.get(name, _NOTHING))
-            yield slot.confidence, right
-
-
-_NOTHING = object()

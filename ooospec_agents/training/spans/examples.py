@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,12 @@ from ooospec_agents.training.augment import Odds, Pool, augment
 from ooospec_agents.training.spans.settings import SpanSettings
 from ooospec_agents.training.traces import Call, Request
 
+ODDS = Odds(swap=0.4, mask=0.1, distract=0.25, no_call=0.08)
+TURNS = 0.3
+"""How often a request of one turn is told in several, as agents' users do."""
+_ASKS = ("Sure. What is the NAME?", "Of course. May I have the NAME?", "Which NAME?", "And the NAME?")
+_TELLS = ("It's VALUE.", "VALUE", "VALUE, please.", "The NAME is VALUE.", "My NAME is VALUE.", "Let me see: VALUE.")
+
 
 @dataclass(frozen=True)
 class SpanExample:
@@ -22,18 +29,45 @@ class SpanExample:
         conversation: The conversation's token ids.
         texts: Token ids of texts, those of slots first, then those of functions.
         slots: The slots' labels.
+        near: For each slot, the features of the conversation's tokens; see `Pieces.nearness`.
         chosen: Index of the right function; their number: nothing is called; None: no choice, and no functions.
     """
 
     conversation: tuple[int, ...]
     texts: tuple[tuple[int, ...], ...]
     slots: tuple[Label, ...]
+    near: tuple[list[list[float]], ...]
     chosen: int | None
 
     @property
     def tokens(self) -> int:
         """Tokens of it all."""
         return len(self.conversation) + sum(map(len, self.texts))
+
+
+def in_turns(request: Request, rng: random.Random) -> Request:
+    """The request with values of its call taken out of the user's turn and asked for by an assistant.
+
+    A request of several turns, or one whose values do not stand in it verbatim and once, stays as it is.
+    """
+    if len(request.messages) != 1 or not request.calls:
+        return request
+    text = request.messages[0].get("content")
+    if not isinstance(text, str):
+        return request
+    asked = []
+    for name, value in request.calls[0].arguments.items():
+        written = value if isinstance(value, str) else str(value)
+        alone = re.findall(rf"(?<!\w){re.escape(written)}(?!\w)", text) if written else []
+        if not isinstance(value, bool | list | dict) and value is not None and len(alone) == 1:
+            asked.append((name.replace("_", " "), written))
+    told = rng.sample(asked, min(len(asked), rng.randint(1, 3)))
+    messages: list[dict[str, str]] = []
+    for name, written in told:
+        text = re.sub(rf"(?<!\w)['\"`]?{re.escape(written)}['\"`]?(?!\w)", f"a {name}".replace("\\", ""), text, count=1)
+        messages.append({"role": "assistant", "content": rng.choice(_ASKS).replace("NAME", name)})
+        messages.append({"role": "user", "content": rng.choice(_TELLS).replace("NAME", name).replace("VALUE", written)})
+    return replace(request, messages=({"role": "user", "content": text}, *messages))
 
 
 def build(
@@ -55,7 +89,7 @@ def build(
     if not request.known or not catalog.functions or (call is not None and called is None):
         return None
     conversation = pieces.conversation(request.messages)
-    texts, labels = [], []
+    texts, labels, near = [], [], []
     if call is not None and called is not None:
         asked = [slot for slot in called.slots if habits or slot.required or slot.name in call.arguments]
         if len(asked) > settings.max_slots:
@@ -63,12 +97,13 @@ def build(
         for slot in asked:
             text = pieces.slot(called, slot)
             texts.append(text.ids)
+            near.append(pieces.nearness(conversation, text))
             labels.append(label(call.arguments.get(slot.name), slot, conversation, text))
     functions, chosen = _choice(catalog.functions, called, rng, settings.max_functions)
     texts += [pieces.function(function).ids for function in functions]
     if not texts:
         return None
-    return SpanExample(conversation.ids, tuple(texts), tuple(labels), chosen)
+    return SpanExample(conversation.ids, tuple(texts), tuple(labels), tuple(near), chosen)
 
 
 def _choice(
@@ -119,8 +154,9 @@ class SpanStream:
         for number in range(start, self.size):
             request, habits = self._request(number)
             rng = random.Random(f"{self._settings.seed}/{number}")
-            if number >= len(self._all):  # the first pass shows requests as they are
-                request = augment(request, self._pool, rng, Odds(swap=0.4, mask=0.1, distract=0.25, no_call=0.08))
+            request = augment(request, self._pool, rng, ODDS)
+            if rng.random() < TURNS:
+                request = in_turns(request, rng)
             example = build(request, self._pieces, rng, self._settings, habits)
             if example is not None and example.tokens <= self._settings.max_tokens:
                 yield number, example

@@ -1,4 +1,4 @@
-"""The loss of examples: which function, what becomes of each slot, where its spans begin and end."""
+"""The loss of examples: which function, what becomes of each slot, where its spans are."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from ooospec_agents.predictor.encoder import Asked, Encoder, interact
+from ooospec_agents.predictor.labels import Label
 from ooospec_agents.training.spans.examples import SpanExample
 
+MAX_PLACES = 8
+"""Places of one value that count as right, at most."""
 CLASS_WEIGHTS = (0.6, 1.0, 0.6)
 """Of what becomes of a slot: absent, a span, something else."""
-PARTS = ("function", "outcome", "start", "end")
+PARTS = ("function", "outcome", "span")
 
 
 class Reader:
@@ -61,16 +64,29 @@ def losses(encoder: Encoder, examples: Sequence[SpanExample], asked: Sequence[As
         logits = encoder.outcome(queries[:slots].flatten(1))
         weights = torch.tensor(CLASS_WEIGHTS)
         parts["outcome"] = parts["outcome"] + functional.cross_entropy(logits, kinds, weights, reduction="sum")
-        found = [index for index, label in enumerate(example.slots) if label.parts]
-        for which, name in enumerate(("start", "end")):
-            talked = encoder.point(which, queries[:slots, which], talk, memory=False)
-            for index in found:
-                own = encoder.point(which, queries[index, which][None], one.memories[index], memory=True)[0]
-                scores = torch.cat([talked[index], own]).log_softmax(0)
-                right = [sorted({place[which] for place in places}) for places in example.slots[index].parts]
-                parts[name] = parts[name] - torch.stack([scores[places].logsumexp(0) for places in right]).mean()
+        for index, label in enumerate(example.slots):
+            if label.parts:
+                parts["span"] = (
+                    parts["span"]
+                    - span_logs(
+                        encoder, talk, one.memories[index], queries[index], label, torch.tensor(example.near[index])
+                    ).mean()
+                )
     total = sum(parts.values(), zero) / max(count, 1)
     return {**parts, "total": total, "count": zero + count}
+
+
+def span_logs(encoder: Encoder, talk: Tensor, memory: Tensor, queries: Tensor, label: Label, near: Tensor) -> Tensor:
+    """Logarithms of the probability that a right span is found, one for each part of the value, [parts]."""
+    starts = encoder.starts(queries[0], encoder.offers(0, talk, memory), near).log_softmax(0)
+    offers, states = encoder.offers(1, talk, memory), torch.cat([talk, memory])
+    logs = []
+    for places in label.parts:
+        first = torch.tensor([place[0] for place in places[:MAX_PLACES]])
+        last = torch.tensor([place[1] for place in places[:MAX_PLACES]])
+        ends = encoder.ends(queries[1], states[first], first >= len(talk), offers).log_softmax(1)
+        logs.append((starts[first] + ends.gather(1, last[:, None]).squeeze(1)).logsumexp(0))
+    return torch.stack(logs)
 
 
 def choice_logits(encoder: Encoder, talk: Tensor, queries: Tensor) -> Tensor:

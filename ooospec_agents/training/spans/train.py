@@ -167,14 +167,15 @@ def _figures(encoder: Encoder, reader: Reader, examples: Sequence[SpanExample]) 
                 asked["outcome"] += 1
                 right["outcome"] += kind == label.kind
                 if label.parts:
-                    ends = []
-                    for which in (0, 1):
-                        query = queries[index, which][None]
-                        own = encoder.point(which, query, one.memories[index], memory=True)
-                        scores = torch.cat([encoder.point(which, query, talk, memory=False), own], 1)
-                        ends.append(int(scores.argmax()))
+                    near = torch.tensor(example.near[index])
+                    starts = encoder.starts(queries[index, 0], encoder.offers(0, talk, one.memories[index]), near)
+                    first = starts.argmax()[None]
+                    begun = torch.cat([talk, one.memories[index]])[first]
+                    offers = encoder.offers(1, talk, one.memories[index])
+                    last = encoder.ends(queries[index, 1], begun, first >= len(talk), offers)[0].argmax()
+                    place = int(first), int(last)
                     asked["span"] += 1
-                    right["span"] += any(tuple(ends) in places for places in label.parts)
+                    right["span"] += any(place in places for places in label.parts)
     return {name: right[name] / max(asked[name], 1) for name in ("function", "outcome", "span")}
 
 

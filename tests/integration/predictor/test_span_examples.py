@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from ooospec_agents.catalog import Catalog
 from ooospec_agents.predictor.pieces import Pieces
 from ooospec_agents.training.spans.examples import SpanExample, SpanStream, build
 from ooospec_agents.training.spans.settings import SpanSettings
@@ -70,3 +71,15 @@ def test_a_stream_goes_on_where_it_was(data: Path, pieces: Pieces) -> None:
     whole = list(stream.read(0))
     assert list(stream.read(5)) == whole[5:]
     assert len({example.conversation for _, example in whole[:6]}) == 6
+
+
+def test_a_token_knows_how_near_its_slots_words_are(data: Path, pieces: Pieces) -> None:
+    request = read_requests(data / "train.jsonl")[0]
+    talk = pieces.conversation([{"role": "user", "content": "rome city oslo days paris"}])
+    function = Catalog.from_tools(list(request.tools)).functions[0]
+    near = pieces.nearness(talk, pieces.slot(function, function.slots[0]))
+    words = {talk.text[low:high]: row for (low, high), row in zip(talk.spans, near, strict=True)}
+    assert words["oslo"][0] == 1.0  # "city" stands right before it
+    assert words["rome"][1] == 1.0  # and right after this one
+    assert words["paris"][0] == 0.75
+    assert words["city"] == [0.0] * 4

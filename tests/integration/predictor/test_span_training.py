@@ -36,7 +36,7 @@ def test_it_learns_to_point(bert: Path, data: Path, tmp_path: Path) -> None:
     run(bert, data, tmp_path / "out", replace(SETTINGS, passes=60))
     assert not (tmp_path / "out" / RESUME).exists()
     asked = read_requests(data / "train.jsonl")
-    calibrate(tmp_path / "out", asked, QUIET)
+    calibrate(tmp_path / "out", asked)
     card = evaluate(SpanPredictor.from_folder(tmp_path / "out"), asked, QUIET)
     assert card["slot_exact"] >= 0.75
     assert card["function_accuracy_multi"] > 0.8

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Slot
-from ooospec_agents.predictor.decode import Scores, best_value
+from ooospec_agents.predictor.decode import Found, Scores, candidates, likely_starts, mix
 from ooospec_agents.predictor.pieces import Piece
 
 STRING = Slot("city", ("string",))
@@ -21,6 +21,10 @@ def piece(text: str, **options: Any) -> Piece:
     return Piece(text, tuple(range(len(words))), tuple(spans), known)
 
 
+def best_value(said: Scores, slot: Slot, conversation: Piece, text: Piece) -> Found:
+    return mix(candidates(said, slot, conversation, text), (), 0.0)
+
+
 TALK = piece("from Rome to New York or Rome")
 TEXT = piece("city of trip default Oslo")
 
@@ -29,7 +33,7 @@ def scores(starts: dict[int, float], ends: dict[int, float], length: int = 12) -
     return Scores(
         (0.1, 0.8, 0.1),
         [starts.get(index, 0.0) for index in range(length)],
-        [ends.get(index, 0.0) for index in range(length)],
+        {start: [ends.get(index, 0.0) for index in range(length)] for start in starts},
     )
 
 
@@ -85,6 +89,28 @@ def test_a_list_written_out_is_read_whole() -> None:
     assert best_value(scores({1: 1.0}, {1: 1.0}, 8), slot, talk, TEXT).value == [1, 2]
 
 
+def test_a_spans_end_belongs_to_its_start() -> None:
+    ends = {1: [float(index == 1) for index in range(12)], 3: [float(index == 4) for index in range(12)]}
+    said = Scores((0.0, 1.0, 0.0), [0.0, 0.4, 0.0, 0.6, *[0.0] * 8], ends)
+    assert best_value(said, STRING, TALK, TEXT).value == "New York"
+
+
+def test_ends_are_wanted_for_the_likeliest_starts_and_all_options() -> None:
+    text = piece("unit C F", C="C", F="F")
+    start = [0.5, 0.3, *[0.0] * 6, 0.2, 0.0]
+    assert likely_starts(start, TALK, text)[:3] == [0, 1, 8]
+    assert set(likely_starts(start, TALK, text)) >= {8, 9}
+
+
 def test_nothing_readable_is_no_value() -> None:
     found = best_value(scores({0: 1.0}, {0: 1.0}), Slot("days", ("integer",)), TALK, TEXT)
     assert (found.value, found.probability) == (None, 0.0)
+
+
+def test_guesses_count_by_their_weight() -> None:
+    pointed, guessed = [Found("Rome", 0.5), Found("Oslo", 0.3)], [Found("Oslo", 0.4), Found("Bonn", 0.9)]
+    assert mix(pointed, guessed, 0.0) == Found("Rome", 0.5)
+    assert mix(pointed, guessed, 0.5).value == "Rome"
+    both = mix(pointed, guessed[:1], 1.0)
+    assert (both.value, both.probability) == ("Oslo", pytest.approx(0.35))
+    assert mix((), (), 1.0) == Found(None, 0.0)

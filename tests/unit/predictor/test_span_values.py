@@ -14,6 +14,8 @@ DAY = Slot("date", ("string",), "The day, YYYY-MM-DD.")
     ("text", "slot", "value"),
     [
         ('"Rome",', Slot("city", ("string",)), "Rome"),
+        ("'Hello, you!'", Slot("text", ("string",)), "Hello, you!"),
+        ("Rome?", Slot("city", ("string",)), "Rome"),
         ("(Rome)", Slot("city", ("string",)), "Rome"),
         ("Children's Hospital", Slot("place", ("string",)), "Children's Hospital"),
         ("5 days", Slot("n", ("integer",)), 5),
