@@ -15,8 +15,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ooospec_agents.predictor.pieces import FEATURES
-
 QUERIES = 2
 """Query tokens a text: the first points at a span's start, the second at its end."""
 CLASSES = ("absent", "span", "other")
