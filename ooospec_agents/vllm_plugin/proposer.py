@@ -12,6 +12,7 @@ from typing import Any
 
 from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.privacy import told, trace
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
 from ooospec_agents.vllm_plugin.compat import obstacle
@@ -276,8 +277,8 @@ class Proposer:
             logger.warning(
                 "ooospec: swallowed a fault (%s): %s; further ones of this kind are only counted",
                 kind,
-                error,
-                exc_info=error,
+                told(error),
+                exc_info=trace(error),
             )
 
 

@@ -1,5 +1,6 @@
 """The proposer on a runner made of plain objects: which ids go in, which drafts come out, and what it survives."""
 
+import logging
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -505,3 +506,15 @@ def test_failed_repair_turns_drafting_off(monkeypatch: pytest.MonkeyPatch) -> No
     proposer.bind(SimpleNamespace())
     assert "'sampling parameters' could not be repaired: no" in proposer.status()["reason"]
     assert proposer.status()["drafting"] is False
+
+
+@pytest.mark.parametrize("debug", ["0", "1"])
+def test_a_logged_fault_quotes_no_request_unless_asked_to(
+    engine: Engine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, debug: str
+) -> None:
+    monkeypatch.setenv("OOOSPEC_DEBUG", debug)
+    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
+    with caplog.at_level(logging.WARNING, "vllm.ooospec"):
+        engine.proposer._fault("row", ValueError("card 1234"))
+    assert caplog.records
+    assert ("card 1234" in caplog.text) == (debug == "1")
