@@ -17,8 +17,9 @@ from ooospec_agents.bench.data import Item
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import DEFAULT_PRICE, Budget
 from ooospec_agents.drafting.conversation import conversation_text
-from ooospec_agents.drafting.drafter import Draft, Drafter, TokenCodec
+from ooospec_agents.drafting.drafter import Drafter, TokenCodec
 from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.plan import Draft
 from ooospec_agents.drafting.request import Method, RequestSpec
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin.tokens import FastTokenCodec
@@ -119,14 +120,14 @@ class Redrafter:
         at = 0
         pending = recorded.hint
         while at < len(ids):
-            begin, draft, wide, wider = at, Draft(), Draft(), 0
+            begin, draft, wide, wider = at, Draft([], []), Draft([], []), 0
             if begin:
                 if pending is not None and begin >= recorded.hint_at:
                     drafter.offer(pending, 0.0)
                     pending = None
                 limit = min(self._width, len(ids) - begin)
                 self.budget.lifted = True
-                wide = drafter.draft(limit)
+                wide = drafter.draft(limit, afresh=True)
                 wider = _agreeing(wide.tokens, ids[begin:])
                 self.budget.lifted = False
                 draft = drafter.draft(limit)

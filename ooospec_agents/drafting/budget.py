@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 DEFAULT_PRICE = 0.07
@@ -61,17 +62,19 @@ class Budget:
             if ends[at] > stops[-1][0] and beside_doubt:
                 stops.append((ends[at], joint[at], joint[at + 1] / joint[at]))
         stops.append((ends[-1], joint[-1], 0.0))
-        left = [0.0] * len(stops)
-        best = ends[-1]
-        for at in range(len(stops) - 2, -1, -1):
+        best = last = len(stops) - 1
+        if last == 1:
+            return stops[1][0]
+        left = [0.0] * (last + 1)
+        for at in range(last - 1, -1, -1):
             tokens, sure, starts_right = stops[at]
-            costs = [
-                starts_right * (1 + price * (end - tokens)) + there / sure * after
-                for (end, there, _), after in zip(stops[at + 1 :], left[at + 1 :], strict=True)
-            ]
-            left[at] = min(costs)
-            best = stops[at + 1 + costs.index(left[at])][0]
-        return best
+            least = math.inf
+            for to in range(at + 1, last + 1):
+                cost = starts_right * (1 + price * (stops[to][0] - tokens)) + stops[to][1] / sure * left[to]
+                if cost < least:
+                    least, best = cost, to
+            left[at] = least
+        return stops[best][0]
 
     def observe(self, tokens: int, seconds: float, rows: int = 1) -> None:
         """Take note of a step that verified `tokens` tokens of `rows` requests in `seconds`."""
@@ -80,14 +83,11 @@ class Budget:
             return
         self._count += 1
         self._rows = rows
-        for name, value in (
-            ("_weight", 1.0),
-            ("_tokens", tokens),
-            ("_seconds", seconds),
-            ("_tokens2", tokens * tokens),
-            ("_product", tokens * seconds),
-        ):
-            setattr(self, name, getattr(self, name) * MEMORY + value)
+        self._weight = self._weight * MEMORY + 1.0
+        self._tokens = self._tokens * MEMORY + tokens
+        self._seconds = self._seconds * MEMORY + seconds
+        self._tokens2 = self._tokens2 * MEMORY + tokens * tokens
+        self._product = self._product * MEMORY + tokens * seconds
         line = self._line()
         if line is not None:
             base, slope = line

@@ -275,6 +275,8 @@ class Cursor:
 
 
 def _unquote(raw: str) -> str:
+    if len(raw) > 1 and raw[0] == raw[-1] == '"' and "\\" not in raw:
+        return raw[1:-1]
     try:
         value = json.loads(raw)
     except ValueError:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
@@ -15,6 +13,7 @@ from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.notations import continuation_for, cursor_for
 from ooospec_agents.drafting.piece import Piece
+from ooospec_agents.drafting.plan import Draft, Plan
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
 from ooospec_agents.hint import Hint
@@ -40,14 +39,6 @@ class TokenCodec(Protocol):
     def decode(self, ids: Sequence[int]) -> str:
         """Text of token ids."""
         ...
-
-
-@dataclass(frozen=True)
-class Draft:
-    """Draft tokens, and the source of each."""
-
-    tokens: list[int] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
 
 
 class Drafter:
@@ -88,10 +79,13 @@ class Drafter:
         self._ids: list[int] = []
         self._decoded_from = self._decoded_to = 0
         self._judged = 0
-        self._last = Draft()
+        self._last = Draft([], [])
+        self._plan: Plan | None = None
+        self._ahead: Plan | None = None
         self._ended = self._finished = False
-        self._drafted: Counter[str] = Counter()
-        self._accepted: Counter[str] = Counter()
+        self._drafted: dict[str, int] = {}
+        self._accepted: dict[str, int] = {}
+        self._tag: list[int] = []
         self._token_sources: list[str] = []
         self._timeline: list[list[float]] = []
         self._steps = 0
@@ -104,12 +98,13 @@ class Drafter:
         if not new:
             return
         accepted = self._score(new)
+        self._follow(new, accepted)
         self._steps += 1
         self._ids += new
         if len(self._timeline) < MAX_TIMELINE:
             elapsed = round((self._clock() - self._started) * 1e3, 1)
             self._timeline.append([elapsed, len(self._ids), len(self._last.tokens), accepted])
-        self._last = Draft()
+        self._last = Draft([], [])
         if not self._ended:
             self._decode(new)
             self._judge()
@@ -119,19 +114,23 @@ class Drafter:
         if self.spec.method != "ooospec" or self._ended:
             return
         self._expectation.offer(hint)
+        self._ahead = None
         if self._hint_at is None:
             self._hint_at = len(self._ids)
             self._hint_after = round((now - self._started) * 1e3, 1)
 
-    def draft(self, limit: int) -> Draft:
-        """The next draft, at most `limit` tokens; empty where nothing is expected."""
+    def draft(self, limit: int, afresh: bool = False) -> Draft:
+        """The next draft, at most `limit` tokens; empty where nothing is expected.
+
+        Args:
+            limit: Most tokens.
+            afresh: Think again, although the target wrote what was expected and the expectation goes on.
+        """
         if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling"):
-            return Draft()
-        pieces = self._known_output() or (
-            continuation_for(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
-        )
-        self._last = self._tokens(pieces, limit) if pieces else Draft()
-        self._drafted.update(self._last.sources)
+            return Draft([], [])
+        self._plan = (None if afresh else self._ahead) or self._planned()
+        self._last = self._plan.draft(limit, self._budget) if self._plan is not None else Draft([], [])
+        _count(self._drafted, self._last.sources)
         return self._last
 
     def finish(self) -> None:
@@ -155,12 +154,18 @@ class Drafter:
             "hint": {
                 "arrived": self._hint_at is not None,
                 "at_token": self._hint_at,
-                "used": self._drafted["hint"] > 0,
+                "used": self._drafted.get("hint", 0) > 0,
                 "after_ms": self._hint_after,
             },
             "timeline": self._timeline,
             "token_sources": self._token_sources,
         }
+
+    def _follow(self, new: list[int], accepted: int) -> None:
+        """Go on with the plan if the target did, its own token at the end included."""
+        plan, done = self._plan, accepted + 1
+        agreed = plan is not None and len(new) == done and plan.tokens[accepted:done] == new[accepted:]
+        self._ahead = plan.after(done) if plan is not None and agreed else None
 
     def _known_output(self) -> list[Piece]:
         """What is left of the output that the hint knows, while the target agrees with it."""
@@ -179,9 +184,10 @@ class Drafter:
                 break
             accepted += 1
         sources = self._last.sources[:accepted]
-        self._accepted.update(sources)
+        _count(self._accepted, sources)
         if len(self._token_sources) < MAX_SOURCES:
-            self._token_sources += sources + ["target"] * (len(new) - accepted)
+            self._token_sources += sources
+            self._token_sources += ["target"] * (len(new) - accepted)
         return accepted
 
     def _decode(self, new: list[int]) -> None:
@@ -201,34 +207,23 @@ class Drafter:
         for segment in segments[self._judged :]:
             call = segment.call
             if segment.kind in ("name", "value") and call < len(self._cursor.calls):
-                self._expectation.judge(
-                    call, self._cursor.calls[call].name, segment.slot, segment.text, self._cursor.style
-                )
+                name = self._cursor.calls[call].name
+                if not self._expectation.judge(call, name, segment.slot, segment.text, self._cursor.style):
+                    self._ahead = None  # it relied on who was wrong
         self._judged = len(segments)
 
-    def _tokens(self, pieces: Sequence[Piece], limit: int) -> Draft:
+    def _planned(self) -> Plan | None:
+        pieces = self._known_output() or (
+            continuation_for(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
+        )
+        if not pieces:
+            return None
         text = "".join(piece.text for piece in pieces)
         tokens = self._encode(text) if text else []
-        sources: list[str] = []
-        ends: list[int] = []
-        bounds = iter(pieces)
-        piece = next(bounds)
-        end = len(piece.text)
-        at = 0
         decode = self._codec.decode
-        for token in tokens:
-            while at >= end and (following := next(bounds, None)) is not None:
-                ends.append(len(sources))
-                piece = following
-                end += len(piece.text)
-            sources.append(piece.source)
-            at += len(decode([token]))
-        if pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids):
-            tokens = [*tokens, self._stop_ids[0]]
-            sources.append(pieces[-1].source)
-        ends += [len(tokens)] * (len(pieces) - len(ends))
-        limit = min(limit, self._budget.best_length(ends, [piece.confidence for piece in pieces]))
-        return Draft(tokens[:limit], sources[:limit])
+        ends = pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids)
+        lengths = [len(decode((token,))) for token in tokens]
+        return Plan.of(pieces, tokens, lengths, self._stop_ids[0] if ends else None)
 
     def _encode(self, text: str) -> list[int]:
         if self._decoded_to != len(self._ids):
@@ -239,11 +234,15 @@ class Drafter:
 
     def _spelled(self, text: str) -> list[int]:
         """Encode text; its tags as the target spelled its own: as one added token, or letter by letter as text."""
-        if TAG not in text:
+        if TAG not in text or not self._cursor.text.startswith("<"):
             return self._codec.encode(text)
-        opening = self._codec.encode(f"<{TAG}")
-        as_text = self._cursor.text.startswith("<") and len(opening) == 1 and opening[0] not in self._ids
-        if not as_text:
+        self._tag = self._tag or self._codec.encode(f"<{TAG}")
+        if len(self._tag) > 1 or self._tag[0] in self._ids:
             return self._codec.encode(text)
         # An added token is found in whole text only: cut behind its bracket, it is read as ordinary text.
         return [token for part in re.split(rf"(?<=[</])(?={TAG})", text) for token in self._codec.encode(part)]
+
+
+def _count(counts: dict[str, int], sources: Sequence[str]) -> None:
+    for source in sources:
+        counts[source] = counts.get(source, 0) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
@@ -41,8 +41,7 @@ Asked = tuple[int, str, str]
 """What is asked for: call, function and slot; with function and slot empty, the call's function."""
 
 
-@dataclass(frozen=True)
-class SlotPlan:
+class SlotPlan(NamedTuple):
     """A slot that may be written next, and the probability that it is written at all."""
 
     name: str
@@ -135,14 +134,16 @@ class Expectation:
 
     def _today(self, guesses: list[Guess]) -> list[Guess]:
         """Guesses with the confidence that their sources have earned in this very request, likeliest first."""
-        if not self._record:
+        if not any(guess.source in self._record for guess in guesses):
             return guesses
         out = []
         for guess in guesses:
             right, expected = self._record.get(guess.source, (0.0, 0.0))
             sure = min(guess.confidence * (TODAY + right) / (TODAY + expected), 0.995)
             out.append(Guess(guess.value, sure, guess.source))
-        return sorted(out, key=lambda guess: -guess.confidence)
+        if len(out) > 1:
+            out.sort(key=lambda guess: -guess.confidence)
+        return out
 
     def nested(self, slot: Slot) -> list[Guess]:
         """Values of a parameter inside a list or an object, likeliest first."""
@@ -192,12 +193,13 @@ class Expectation:
             return self.hint.calls[done].confidence if done < len(self.hint.calls) else 0.05
         return 0.1
 
-    def judge(self, call: int, name: str, slot: str, raw: str, style: Style) -> None:
-        """Tell the sources whether they were right about a value (or, with an empty slot, about the name)."""
+    def judge(self, call: int, name: str, slot: str, raw: str, style: Style) -> bool:
+        """Tell the sources whether they were right about a value (with an empty slot: the name); whether all were."""
         asked = (call, name, slot) if slot else (call, "", "")
         guesses = self._guesses.get(asked) or self._sure.get(asked, [])
         kind = "value" if slot else "name"
         judged: set[str] = set()
+        all_right = True
         for guess in guesses:
             if guess.source not in judged:
                 judged.add(guess.source)
@@ -205,6 +207,8 @@ class Expectation:
                 self.memory.judge(guess.source, kind, guess.confidence, right)
                 before = self._record.get(guess.source, (0.0, 0.0))
                 self._record[guess.source] = (before[0] + right, before[1] + guess.confidence)
+                all_right = all_right and right
+        return all_right
 
     def _told(self, asked: Asked) -> list[Guess]:
         """What the hint and earlier calls say of a name or a value."""

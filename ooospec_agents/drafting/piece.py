@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 PieceKind = Literal["text", "fixed", "name", "key", "value", "end", "stop"]
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Expected text, who expects it, and the probability that all up to its end is right. "stop": the output ends."""
 
     kind: PieceKind

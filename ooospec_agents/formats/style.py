@@ -44,6 +44,7 @@ class Profile:
         return Style(self)
 
 
+LITERALS = {None: "null", True: "true", False: "false"}
 FLAT = Profile()
 INDENTED = Profile(indent=2)
 
@@ -110,7 +111,9 @@ class Style:
 
     def copy(self) -> Style:
         """A style that can learn without changing this one."""
-        return replace(self, seen=dict(self.seen))
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__, seen=dict(self.seen))
+        return copied
 
     def nested(self) -> Style:
         """The style of what stands inside a value."""
@@ -133,6 +136,10 @@ class Style:
             return self._container("[", "]", items, level)
         if isinstance(value, str):
             return self.string(value)
+        if value is None or value is True or value is False:
+            return LITERALS[value]
+        if type(value) is int:
+            return repr(value)
         try:
             return json.dumps(value, ensure_ascii=self.ascii_only, allow_nan=False)
         except TypeError as error:
@@ -162,6 +169,8 @@ def quoted(text: str, ascii_only: bool = False) -> str:
 
 def unescape(text: str) -> str:
     """The string of a JSON literal without its quotes; the text itself where it is none."""
+    if "\\" not in text and '"' not in text:
+        return text
     try:
         return str(json.loads(f'"{text}"'))
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ooospec_agents.formats.style import FLAT, INDENTED, Profile, Style, quoted
 
@@ -13,8 +13,7 @@ Kind = Literal["text", "fixed", "name", "key", "value", "end"]
 or what follows the last value of a call."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of output. `call` counts calls from 0; `slot` is the parameter that a key or value belongs to."""
 
     kind: Kind

@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def _byte_letters() -> dict[str, int]:
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = sorted(set(range(256)) - set(visible))
+    return {chr(byte): byte for byte in visible} | {chr(256 + at): byte for at, byte in enumerate(others)}
+
+
+BYTE_OF = _byte_letters()
+"""The byte that each letter of a byte-level vocabulary stands for, as GPT-2 has it and `tokenizers` after it."""
+
+
 class CodecError(RuntimeError):
     """The target's tokenizer cannot be used for drafting. The message says why."""
 
@@ -25,6 +35,7 @@ class FastTokenCodec:
         self._backend = backend
         self.vocab_size = vocab_size
         self._texts: dict[int, str] = {}
+        self._bytes: dict[int, bytes] | None = {} if type(backend.decoder).__name__ == "ByteLevel" else None
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`. No special tokens are added; those written out in it become their ids."""
@@ -38,8 +49,21 @@ class FastTokenCodec:
         return self._decode(ids)
 
     def _decode(self, ids: Sequence[int]) -> str:
-        text: str = self._backend.decode(ids, skip_special_tokens=False)
-        return text
+        known = self._bytes
+        if known is None:
+            text: str = self._backend.decode(ids, skip_special_tokens=False)
+            return text
+        # A byte-level decoder only joins bytes; asking it costs several times as much once its tables have
+        # left the processor's caches, as they have after each step.
+        parts = [known[token] if token in known else known.setdefault(token, self._spelt(token)) for token in ids]
+        return b"".join(parts).decode("utf-8", "replace")
+
+    def _spelt(self, token: int) -> bytes:
+        letters = self._backend.id_to_token(token) or ""
+        try:
+            return bytes(BYTE_OF[letter] for letter in letters)
+        except KeyError:
+            return letters.encode()
 
     @classmethod
     def of_model(cls, model_config: Any) -> FastTokenCodec:

@@ -16,6 +16,7 @@ from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.memory import Stores
+from ooospec_agents.drafting.notations import continuation_for
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FLAT, FORMATS, Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
@@ -423,3 +424,31 @@ def test_a_target_that_repeats_a_schema_is_drafted_from_it() -> None:
         )
     )
     assert not Letters().decode(blind.draft(500).tokens).startswith(': "string"}, "guests"')
+
+
+def test_a_hint_that_comes_while_the_target_agrees_replaces_what_was_expected() -> None:
+    request, text = drafter(spec()), output()
+    begun = text.index("Chez")
+    request.commit(Letters().encode(text[:begun]))
+    assert Letters().decode(request.draft(3).tokens) == text[begun : begun + 3]
+    request.commit(Letters().encode(text[begun : begun + 4]))
+    request.offer(hint(**{**ARGUMENTS, "guests": 77}), 0.0)
+    assert '"guests": 77' in Letters().decode(request.draft(500).tokens)
+
+
+@pytest.mark.parametrize(("place", "thoughts"), [("Chez Nous", 1), ("Chez Non", 2)])
+def test_agreement_needs_no_second_thought_unless_a_source_was_wrong(
+    place: str, thoughts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count: list[Any] = []
+    monkeypatch.setattr(
+        "ooospec_agents.drafting.drafter.continuation_for",
+        lambda *known: count.append(known) or continuation_for(*known),
+    )
+    request, text = drafter(spec()), output()
+    request.offer(hint(**{**ARGUMENTS, "place": place}), 0.0)
+    request.commit(Letters().encode(text[: text.index('",', text.index("Chez"))]))
+    assert Letters().decode(request.draft(3).tokens) == '", '
+    request.commit(Letters().encode('", "'))
+    assert Letters().decode(request.draft(9).tokens) == 'guests": '
+    assert len(count) == thoughts

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Guess:
+class Guess(NamedTuple):
     """An expected value (or name), the probability that it is exactly right, and the source's name."""
 
     value: Any
