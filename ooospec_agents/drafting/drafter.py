@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from time import monotonic
 from typing import Any, Protocol
 
@@ -38,6 +39,10 @@ class TokenCodec(Protocol):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of token ids."""
+        ...
+
+    def __hash__(self) -> int:
+        """By identity."""
         ...
 
 
@@ -85,7 +90,6 @@ class Drafter:
         self._ended = self._finished = False
         self._drafted: dict[str, int] = {}
         self._accepted: dict[str, int] = {}
-        self._tag: list[int] = []
         self._token_sources: list[str] = []
         self._timeline: list[list[float]] = []
         self._steps = 0
@@ -236,11 +240,16 @@ class Drafter:
         """Encode text; its tags as the target spelled its own: as one added token, or letter by letter as text."""
         if TAG not in text or not self._cursor.text.startswith("<"):
             return self._codec.encode(text)
-        self._tag = self._tag or self._codec.encode(f"<{TAG}")
-        if len(self._tag) > 1 or self._tag[0] in self._ids:
+        tag = _tag_ids(self._codec)
+        if len(tag) > 1 or tag[0] in self._ids:
             return self._codec.encode(text)
         # An added token is found in whole text only: cut behind its bracket, it is read as ordinary text.
         return [token for part in re.split(rf"(?<=[</])(?={TAG})", text) for token in self._codec.encode(part)]
+
+
+@lru_cache(maxsize=4)
+def _tag_ids(codec: TokenCodec) -> tuple[int, ...]:
+    return tuple(codec.encode(f"<{TAG}"))
 
 
 def _count(counts: dict[str, int], sources: Sequence[str]) -> None:

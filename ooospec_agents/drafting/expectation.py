@@ -256,6 +256,8 @@ class Expectation:
 
     def _ranked(self, found: list[Guess], kind: str) -> list[Guess]:
         best: dict[str, Guess] = {}
+        if not found:
+            return []
         for guess in found:
             trusted = Guess(guess.value, self.memory.trusted(guess.source, kind, guess.confidence), guess.source)
             key = repr(guess.value)
