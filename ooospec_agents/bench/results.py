@@ -228,7 +228,25 @@ def _client_cost(name: str, result: Mapping[str, Any]) -> str:
     return _section("What clients cost where they bring nothing", name, result, note, _table(head, rows))
 
 
+def _load(name: str, result: Mapping[str, Any]) -> str:
+    note = (
+        f"Tokens a second of ours (`{result['drafting']}`) over stock vLLM's, the same requests sent to both at once; "
+        f"`{result['tool_choice']}`, {result['dtype']}, cores {result['cores']}; prompts cached, stores cold."
+    )
+    head = ["at once", "rounds", "ratio", "stock tokens/s", "ours tokens/s", "preempted stock", "ours", "identical"]
+    rows = [
+        [
+            row["at_once"], row["rounds"], _interval(row["value"], row["low"], row["high"]),
+            f"{row['plain_tokens_s']:.1f}", f"{row['ours_tokens_s']:.1f}", row["plain_preempted"],
+            row["ours_preempted"], f"{row['identical']:.3f}",
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    return _section(f"Several requests at once: {result['target']}", name, result, note, _table(head, rows))
+
+
 _SECTIONS = {
+    "load": _load,
     "client_cost": _client_cost,
     "bench": _bench,
     "paired": _paired,

@@ -30,6 +30,7 @@ class FakeTarget:
         self.bodies: list[tuple[str, dict[str, Any]]] = []
         self.hints: list[tuple[str, bytes]] = []
         self.prepared: list[Any] = []
+        self.metrics = ""
         self.change: Callable[[str, dict[str, Any], dict[str, Any]], None] = lambda host, body, answer: None
 
     def client(self) -> httpx.Client:
@@ -37,6 +38,8 @@ class FakeTarget:
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
+        if request.url.path == "/metrics":
+            return httpx.Response(200, text=self.metrics)
         if "/hints/" in request.url.path:
             self.hints.append((request.url.path.rsplit("/", 1)[1], request.content))
             return httpx.Response(202)
