@@ -75,11 +75,14 @@ def copy_text(written: str, reference: str) -> Guess | None:
         word; or None.
     """
     tail = written[-TEXT_TAIL:]
+    longest = _common(tail, reference, SHORTEST_IN_TEXT)
     starts = [0, *(match.end() for match in re.finditer(r"\s", tail))]
     for start in starts:
         piece = tail[start:]
         if len(piece.strip()) < SHORTEST_IN_TEXT:
             return None
+        if len(piece) > longest:
+            continue
         at = _last_word_start(reference, piece)
         rest = reference[at + len(piece) : at + len(piece) + TEXT_REST].split("\n", 1)[0] if at >= 0 else ""
         if rest.strip():
@@ -105,8 +108,9 @@ def copy_verbatim(written: str, reference: str) -> Guess | None:
         A guess whose value is what follows there, and whose confidence is that of its first few characters; or None.
     """
     tail = written[-VERBATIM_TAIL:]
+    longest = _common(tail, reference, SHORTEST_VERBATIM)
     for size in range(len(tail), SHORTEST_VERBATIM - 1, -4):
-        at = reference.rfind(tail[-size:])
+        at = reference.rfind(tail[-size:]) if size <= longest else -1
         rest = reference[at + size : at + size + VERBATIM_REST] if at >= 0 else ""
         if rest:
             return Guess(rest, min(0.2 + 0.03 * size, 0.9), "copy")
@@ -135,6 +139,24 @@ def next_item(item: str, text: str) -> str | None:
 def _whole(text: str, start: int, end: int) -> bool:
     """Whether a stretch of text cuts no word at its ends."""
     return not (text[max(start - 1, 0) : start].isalnum() or text[end : end + 1].isalnum())
+
+
+def _common(tail: str, text: str, shortest: int) -> int:
+    """How many characters of the end of `tail` stand in `text`; 0 where it is fewer than `shortest`.
+
+    A search of the whole text is what costs: this takes one where there is nothing, else few.
+    """
+    size = shortest
+    at = text.rfind(tail[-size:]) if size <= len(tail) else -1
+    if at < 0:
+        return 0
+    while at >= 0 and size < len(tail):
+        while at > 0 and size < len(tail) and text[at - 1] == tail[-size - 1]:
+            at -= 1
+            size += 1
+        at = text.rfind(tail[-size - 1 :]) if size < len(tail) else -1
+        size += at >= 0
+    return size
 
 
 def _last_word_start(text: str, piece: str) -> int:
