@@ -245,7 +245,24 @@ def _load(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"Several requests at once: {result['target']}", name, result, note, _table(head, rows))
 
 
+def _drafting_speed(name: str, result: Mapping[str, Any]) -> str:
+    note = (
+        f"Commit and draft of one step, {result['tools']} tools, after {result['committed']} tokens of output, alone "
+        "on a core; `cold`: memory as large as the processor's caches is read before each step."
+    )
+    head = ["hint", "caches", "steps", "mean ms", "median ms", "99th percentile ms"]
+    rows = [
+        [
+            "yes" if row["hinted"] else "no", "cold" if row["cold"] else "hot", row["steps"],
+            *(f"{row[key]:.3f}" for key in ("mean_ms", "p50_ms", "p99_ms")),
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    return _section(f"The drafter alone: tokenizer of {result['target']}", name, result, note, _table(head, rows))
+
+
 _SECTIONS = {
+    "drafting_speed": _drafting_speed,
     "load": _load,
     "client_cost": _client_cost,
     "bench": _bench,
