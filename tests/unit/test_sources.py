@@ -33,11 +33,21 @@ def first(conversation: str, slot: Slot) -> object:
         ("user: Play 'Blue Train' now", Slot("track", ("string",)), "Blue Train"),
         ("user: make it Outside please", Slot("seat", ("string",), options=("inside", "outside")), "outside"),
         ("user: a table for two", Slot("guests", ("integer",)), 2),
-        ("user: add 1 and 2", Slot("numbers", ("array",), schema={"items": {"type": "integer"}}), [1]),
+        ("user: add 1 and 2", Slot("numbers", ("array",), schema={"items": {"type": "integer"}}), None),
     ],
 )
 def test_lexical_values(said: str, slot: Slot, value: object) -> None:
     assert first(said, slot) == value
+
+
+def test_what_must_be_said_is_trusted_more_than_what_may_be_left_out() -> None:
+    said = "user: Ask Ann Lee about the 40 chairs"
+
+    def sure(kind: str, required: bool) -> float:
+        return LexicalValues(said).guesses(Slot("wanted", (kind,), required=required))[0].confidence
+
+    assert sure("integer", True) == pytest.approx(4 * sure("integer", False))
+    assert sure("string", True) == pytest.approx(2.4 * sure("string", False))
 
 
 def test_what_stands_near_the_name_is_preferred() -> None:
