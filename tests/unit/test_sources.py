@@ -6,7 +6,7 @@ from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS, MAX_OPENINGS, Memory, Stores
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_rest
+from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, ends_after, with_region
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
@@ -92,6 +92,50 @@ def test_the_first_of_several_wishes_comes_first() -> None:
 def test_copying(begun: str, text: str, rest: str | None) -> None:
     found = copy_rest(begun, text)
     assert (found.value if found else None) == rest
+
+
+@pytest.mark.parametrize(
+    ("begun", "sure"),
+    [
+        ("Hayward, CA", 0.95),
+        ("Madrid", 0.5),
+        ("Real Madrid", 0.75),
+        ("Bank of", 0.2),
+        ("2034", 0.12),
+        ("Hayward,", 0.0),
+        ("2034-", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_whether_an_unknown_string_ends(begun: str, sure: float) -> None:
+    assert ends_after(begun) == sure
+
+
+CITY = "The city, such as San Francisco, CA"
+
+
+@pytest.mark.parametrize(
+    ("begun", "found", "description", "rest"),
+    [
+        ("Hay", "ward", CITY, "ward,"),
+        ("Hayward", None, CITY, ","),
+        ("Hayward", None, "City, State", ","),
+        ("Hay", "ward", "The city", "ward"),
+        ("Hayward", None, "The city", None),
+        ("Hayward, ", "CA", CITY, "CA"),
+        ("Gotham", None, CITY, None),
+    ],
+)
+def test_a_place_goes_on_with_its_state(begun: str, found: str | None, description: str, rest: str | None) -> None:
+    guess = with_region(begun, Guess(found, 0.6, "copy") if found else None, "user: to Hayward", description)
+    assert (guess.value if guess else None) == rest
+
+
+def test_text_that_goes_round_goes_on_round() -> None:
+    guess = copy_again("Steps: 1.2.1.2.1.2.1.2.1.2.")
+    assert guess is not None
+    assert str(guess.value).startswith("1.2.1.2.1.2.1.2.1.2.")
+    assert copy_again("Steps: 1.2.3.4.5.6.7.8.9.") is None
 
 
 def test_days_and_times_in_prose() -> None:
