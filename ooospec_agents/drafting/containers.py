@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ooospec_agents.catalog import Slot, slot_of
 from ooospec_agents.drafting.expectation import rendered
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import next_item
+from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after, next_item
 from ooospec_agents.drafting.sources.schema import opening_of
 from ooospec_agents.formats.style import VALUE_LEVEL, Style, quoted
 
@@ -217,8 +217,11 @@ class GoingOn:
                 return Part(text[len(place.begun) :], "schema" if text in options else "copy", 0.8)
         guess = self._rest_of(begun) if begun else None
         if guess is None:
-            return Part('"' if begun else "", "copy", 0.2 if begun[-1:].isalpha() else 0.1)
-        return Part(quoted(str(guess.value), self._style.ascii_only)[1:-1] + '"', guess.source, guess.confidence * 0.8)
+            sure = ends_after(begun)
+            return Part('"' if sure else "", "copy", sure)
+        rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
+        end = "" if rest.endswith(GOES_ON_AFTER) else '"'
+        return Part(rest + end, guess.source, guess.confidence * 0.8)
 
     def _literal(self, place: Place, inner: Container) -> Part:
         if inner.bracket == "[" and inner.item:

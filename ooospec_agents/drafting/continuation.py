@@ -12,6 +12,7 @@ from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPA
 from ooospec_agents.drafting.expectation import FIXED, Expectation, SlotPlan, none_filled, rendered
 from ooospec_agents.drafting.piece import Piece, PieceKind, Stop
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
 from ooospec_agents.drafting.sources.schema import opening_of
 from ooospec_agents.formats.style import Gap, Style, quoted, unescape
 from ooospec_agents.formats.wire import WireFormat
@@ -24,8 +25,8 @@ LITTLE = 4
 """Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
 NEXT_WORD = 0.88
 """Probability that copied text goes on for one more word."""
-UNFINISHED = 0.2
-"""Probability that a string of which no source knows more ends after a word."""
+WHOLE_NUMBER = 0.4
+"""Probability that a number that nobody expected ends after the digits that it has begun with."""
 
 
 class Continuation:
@@ -349,7 +350,7 @@ class Continuation:
         elif begun.startswith('"'):
             self._finish_string(begun[1:], slot)
         elif LITERAL.fullmatch(begun):
-            self._joint *= 0.6
+            self._joint *= WHOLE_NUMBER if begun[-1].isdigit() else FIXED
         else:
             raise Stop
 
@@ -358,12 +359,11 @@ class Continuation:
             raise Stop
         guess = self._expectation.copy(unescape(string), self._name, slot, self._cursor.text)
         if guess is None:
-            sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
-            self._emit("value", '"', "copy", sure)
+            self._emit("value", '"', "copy", ends_after(string))
             return
         rest = quoted(str(guess.value), self._style.ascii_only)[1:-1]
         self._emit("value", rest, guess.source, guess.confidence)
-        if rest.endswith(("-", ":", " ")):
+        if rest.endswith(GOES_ON_AFTER):
             raise Stop
         self._emit("value", '"', guess.source, 0.7)
 

@@ -10,7 +10,7 @@ from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_rest, copy_text, copy_verbatim
+from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, copy_text, copy_verbatim, with_region
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
@@ -156,11 +156,13 @@ class Expectation:
         known = function.slot(slot) if function else None
         found = self._lexical.finish(known, begun) if self._guessing else None
         shortest = 2 if self._guessing else TOOLSPEC_COPY
-        if found is not None or len(begun) < shortest:
+        if found is None and len(begun) >= shortest:
+            found = copy_rest(begun, self.spec.conversation, shortest) or copy_rest(
+                begun, output[: max(len(output) - len(begun), 0)], shortest
+            )
+        if known is None or not self._guessing:
             return found
-        return copy_rest(begun, self.spec.conversation, shortest) or copy_rest(
-            begun, output[: max(len(output) - len(begun), 0)], shortest
-        )
+        return with_region(begun, found, self.spec.conversation, known.description)
 
     def text(self, written: str, output: str) -> Guess | None:
         """How text outside calls goes on, where it repeats itself, the conversation or the tools' descriptions."""
@@ -182,7 +184,7 @@ class Expectation:
             functions = self.spec.catalog.functions
             schemas = [{slot.name: slot.schema for slot in function.slots} for function in functions]
             self._schemas = "\n".join(map(json.dumps, schemas))[:MAX_REFERENCE] + "\n" + self.spec.conversation
-        found = [copy_verbatim(output, self._schemas), copy_verbatim(output, output[:-1])]
+        found = [copy_verbatim(output, self._schemas), copy_again(output)]
         return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
 
     def more(self, done: int) -> float:

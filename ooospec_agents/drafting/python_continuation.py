@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.containers import LITERAL
-from ooospec_agents.drafting.continuation import UNFINISHED
 from ooospec_agents.drafting.cursor import WHITESPACE
 from ooospec_agents.drafting.expectation import SlotPlan
 from ooospec_agents.drafting.name_first import NameFirstContinuation
 from ooospec_agents.drafting.piece import PieceKind, Stop
+from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
 from ooospec_agents.formats.pythonic import FROM_JSON, QUOTES, TO_JSON, PythonStyle, python_value
 
 
@@ -88,14 +88,13 @@ class PythonContinuation(NameFirstContinuation):
         quote = self._quote
         guess = self._expectation.copy(_unescape(string, quote), self._name, slot, self._cursor.text)
         if guess is None:
-            sure = UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
-            self._emit("value", quote, "copy", sure)
+            self._emit("value", quote, "copy", ends_after(string))
             return
         literal = self._style.string(str(guess.value))
         if literal[0] != quote:
             raise Stop
         self._emit("value", literal[1:-1], guess.source, guess.confidence)
-        if literal[:-1].endswith(("-", ":", " ")):
+        if literal[:-1].endswith(GOES_ON_AFTER):
             raise Stop
         self._emit("value", quote, guess.source, 0.7)
 

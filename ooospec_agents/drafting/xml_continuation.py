@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.containers import LITERAL
-from ooospec_agents.drafting.continuation import UNFINISHED
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, WHITESPACE
 from ooospec_agents.drafting.expectation import FIXED, SlotPlan, none_filled
 from ooospec_agents.drafting.name_first import NameFirstContinuation
 from ooospec_agents.drafting.piece import Stop
+from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
 from ooospec_agents.formats.qwen_xml import FUNCTION_END, PARAMETER, PARAMETER_END
 
 ENDED = 0.6
@@ -104,10 +104,10 @@ class XmlContinuation(NameFirstContinuation):
     def _finish_string(self, string: str, slot: str) -> None:
         guess = self._expectation.copy(string, self._name, slot, self._cursor.text)
         if guess is None:
-            self._joint *= UNFINISHED if string[-1].isalnum() and not string[-1].isdigit() else 0.1
+            self._joint *= ends_after(string)
             return
         rest = str(guess.value)
         self._emit("value", rest, guess.source, guess.confidence)
-        if rest.endswith(("-", ":", " ")):
+        if rest.endswith(GOES_ON_AFTER):
             raise Stop
         self._joint *= 0.7

@@ -6,7 +6,7 @@ from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS, MAX_OPENINGS, Memory, Stores
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_rest
+from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, ends_after, with_region
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
@@ -33,11 +33,21 @@ def first(conversation: str, slot: Slot) -> object:
         ("user: Play 'Blue Train' now", Slot("track", ("string",)), "Blue Train"),
         ("user: make it Outside please", Slot("seat", ("string",), options=("inside", "outside")), "outside"),
         ("user: a table for two", Slot("guests", ("integer",)), 2),
-        ("user: add 1 and 2", Slot("numbers", ("array",), schema={"items": {"type": "integer"}}), [1]),
+        ("user: add 1 and 2", Slot("numbers", ("array",), schema={"items": {"type": "integer"}}), None),
     ],
 )
 def test_lexical_values(said: str, slot: Slot, value: object) -> None:
     assert first(said, slot) == value
+
+
+def test_what_must_be_said_is_trusted_more_than_what_may_be_left_out() -> None:
+    said = "user: Ask Ann Lee about the 40 chairs"
+
+    def sure(kind: str, required: bool) -> float:
+        return LexicalValues(said).guesses(Slot("wanted", (kind,), required=required))[0].confidence
+
+    assert sure("integer", True) == pytest.approx(4 * sure("integer", False))
+    assert sure("string", True) == pytest.approx(2.4 * sure("string", False))
 
 
 def test_what_stands_near_the_name_is_preferred() -> None:
@@ -82,6 +92,50 @@ def test_the_first_of_several_wishes_comes_first() -> None:
 def test_copying(begun: str, text: str, rest: str | None) -> None:
     found = copy_rest(begun, text)
     assert (found.value if found else None) == rest
+
+
+@pytest.mark.parametrize(
+    ("begun", "sure"),
+    [
+        ("Hayward, CA", 0.95),
+        ("Madrid", 0.5),
+        ("Real Madrid", 0.75),
+        ("Bank of", 0.2),
+        ("2034", 0.12),
+        ("Hayward,", 0.0),
+        ("2034-", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_whether_an_unknown_string_ends(begun: str, sure: float) -> None:
+    assert ends_after(begun) == sure
+
+
+CITY = "The city, such as San Francisco, CA"
+
+
+@pytest.mark.parametrize(
+    ("begun", "found", "description", "rest"),
+    [
+        ("Hay", "ward", CITY, "ward,"),
+        ("Hayward", None, CITY, ","),
+        ("Hayward", None, "City, State", ","),
+        ("Hay", "ward", "The city", "ward"),
+        ("Hayward", None, "The city", None),
+        ("Hayward, ", "CA", CITY, "CA"),
+        ("Gotham", None, CITY, None),
+    ],
+)
+def test_a_place_goes_on_with_its_state(begun: str, found: str | None, description: str, rest: str | None) -> None:
+    guess = with_region(begun, Guess(found, 0.6, "copy") if found else None, "user: to Hayward", description)
+    assert (guess.value if guess else None) == rest
+
+
+def test_text_that_goes_round_goes_on_round() -> None:
+    guess = copy_again("Steps: 1.2.1.2.1.2.1.2.1.2.")
+    assert guess is not None
+    assert str(guess.value).startswith("1.2.1.2.1.2.1.2.1.2.")
+    assert copy_again("Steps: 1.2.3.4.5.6.7.8.9.") is None
 
 
 def test_days_and_times_in_prose() -> None:

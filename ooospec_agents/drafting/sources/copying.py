@@ -18,6 +18,12 @@ ENDING = frozenset(
 """Words at which a phrase that names something ends."""
 MAX_COPY = 160
 LONG_MATCH = 12
+ENDS_AFTER = {"state": 0.95, "word": 0.5, "words": 0.75, "digit": 0.12, "joint": 0.2}
+"""Probability that a string of which no source knows more ends after what stands last in it."""
+GOES_ON_AFTER = ("-", ":", " ", ",")
+"""What a string that was copied seldom ends with."""
+REGION = re.compile(r"\b[Cc]ity,? (?:and )?(?:[Ss]tate|[Cc]ountry)|[a-z], [A-Z]{2}\b")
+"""A description that wants a place with its state or country."""
 SHORTEST_IN_TEXT = 6
 """Characters that must agree before text outside calls is copied."""
 TEXT_TAIL = 48
@@ -90,6 +96,38 @@ def copy_text(written: str, reference: str) -> Guess | None:
     return None
 
 
+def ends_after(string: str) -> float:
+    """Probability that a string that has begun, and of which nothing else is known, ends here; 0.0 not at all."""
+    last = string[-1:]
+    if last.isdigit():
+        return ENDS_AFTER["digit"]
+    if not last.isalpha():
+        return 0.0
+    word = string[string.rfind(" ") + 1 :]
+    if word.lower() in ENDING:
+        return ENDS_AFTER["joint"]
+    if len(word) == 2 and word.isupper() and string[-4:-2] == ", ":
+        return ENDS_AFTER["state"]
+    return ENDS_AFTER["words" if len(word) < len(string) else "word"]
+
+
+def with_region(begun: str, found: Guess | None, text: str, description: str) -> Guess | None:
+    """The rest of a place of which a slot wants the state or country as well ("San Francisco, CA"): up to the comma.
+
+    Args:
+        begun: What the target has written of the string, unescaped.
+        found: The rest as it stands in the conversation, if it does.
+        text: The conversation.
+        description: The slot's.
+    """
+    whole = begun + str(found.value) if found is not None else begun
+    if "," in whole or not whole[-1:].isalpha() or not REGION.search(description):
+        return found
+    if found is not None:
+        return Guess(f"{found.value},", found.confidence, found.source)
+    return Guess(",", 0.8, "copy") if re.search(rf"\b{re.escape(begun)}\b", text) else None
+
+
 ENTRY = re.compile(
     r"[\"'`]?\s*(?:,\s*(?:and\s+|or\s+)?|\s(?:and|or)\s+)[\"'`]?(-?\d+(?:\.\d+)?(?![\w.])|[\w][^,.;:!?\n\"'`)\]]*)"
 )
@@ -114,6 +152,25 @@ def copy_verbatim(written: str, reference: str) -> Guess | None:
         rest = reference[at + size : at + size + VERBATIM_REST] if at >= 0 else ""
         if rest:
             return Guess(rest, min(0.2 + 0.03 * size, 0.9), "copy")
+    return None
+
+
+def copy_again(written: str) -> Guess | None:
+    """How text goes on whose end has stood in it before: as it did then, over and over.
+
+    Args:
+        written: The text so far.
+
+    Returns:
+        A guess as `copy_verbatim`'s; or None.
+    """
+    tail = written[-VERBATIM_TAIL:]
+    for size in range(len(tail), SHORTEST_VERBATIM - 1, -4):
+        at = written.rfind(tail[-size:], 0, len(written) - 1)
+        if at >= 0:
+            round_ = written[at + size :]
+            again = round_ * (VERBATIM_REST // len(round_) + 1)
+            return Guess(again[:VERBATIM_REST], min(0.2 + 0.03 * size, 0.9), "copy")
     return None
 
 

@@ -21,6 +21,8 @@ STOP_WORDS = frozenset(
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 MAX_TEXT = 4000
 """Characters of the conversation's end that are compared."""
+SHARPNESS = 5.0
+"""How much likelier a function is for more words shared; fitted to calls of functions that are not measured."""
 MAX_CATALOGS = 256
 
 
@@ -49,7 +51,7 @@ def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
         )
         scores.append(shared / (4 + math.sqrt(sum(vocabulary.values()))))
     top = max(scores, default=0.0)
-    parts = [math.exp(3.5 * (score - top)) for score in scores]
+    parts = [math.exp(SHARPNESS * (score - top)) for score in scores]
     total = sum(parts)
     guesses = [
         Guess(function.name, part / total, "lexical") for function, part in zip(catalog.functions, parts, strict=True)
