@@ -5,6 +5,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -343,6 +344,39 @@ def test_a_forked_child_starts_afresh(scripted_target: TargetMaker, scripted_sid
     command = [sys.executable, "-W", "ignore", "-c", FORK, target.base_url, scripted_sidecar().url]
     subprocess.run(command, check=True, timeout=60)
     assert ["ooospec_id" in body["vllm_xargs"] for body in target.chats] == [True, True]
+
+
+EXIT = """
+import sys
+from openai_ooospec import OpenAI
+
+client = OpenAI(base_url=sys.argv[1], api_key="key", sidecar=sys.argv[2], max_retries=0)
+client.prepare([])
+assert client.wait_until_known()
+tools = [{"type": "function", "function": {"name": "f"}}]
+client.chat.completions.create(model="m", messages=[], tools=tools)
+print("answered")
+"""
+
+
+def test_a_process_ends_quietly_before_its_sidecar_answers(
+    scripted_target: TargetMaker, scripted_sidecar: SidecarMaker
+) -> None:
+    ended = threading.Event()
+
+    def answer(prompt: str) -> str:
+        ended.wait(60)
+        return " 0"
+
+    target, sidecar = scripted_target(REPLY), scripted_sidecar(answer)
+    command = [sys.executable, "-W", "ignore", "-c", EXIT, target.base_url, sidecar.url]
+    try:
+        done = subprocess.run(command, check=False, timeout=50, capture_output=True, text=True)
+        assert sidecar.waves != []
+    finally:
+        ended.set()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "answered\n", "")
+    assert "ooospec_id" in target.chats[0]["vllm_xargs"]  # a hint was on its way
 
 
 def test_a_client_of_another_class_is_refused() -> None:
