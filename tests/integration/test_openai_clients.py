@@ -356,6 +356,7 @@ assert client.wait_until_known()
 tools = [{"type": "function", "function": {"name": "f"}}]
 client.chat.completions.create(model="m", messages=[], tools=tools)
 print("answered")
+sys.stdin.readline()
 """
 
 
@@ -370,13 +371,16 @@ def test_a_process_ends_quietly_before_its_sidecar_answers(
 
     target, sidecar = scripted_target(REPLY), scripted_sidecar(answer)
     command = [sys.executable, "-W", "ignore", "-c", EXIT, target.base_url, sidecar.url]
-    try:
-        done = subprocess.run(command, check=False, timeout=50, capture_output=True, text=True)
-        assert sidecar.waves != []
-    finally:
-        ended.set()
-    assert (done.returncode, done.stdout, done.stderr) == (0, "answered\n", "")
-    assert "ooospec_id" in target.chats[0]["vllm_xargs"]  # a hint was on its way
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        try:
+            assert sidecar.wait_for(lambda: bool(sidecar.waves), 30)
+            said, complaints = process.communicate("\n", timeout=50)
+        finally:
+            process.kill()
+            ended.set()
+    assert (process.returncode, said, complaints) == (0, "answered\n", "")
+    assert "ooospec_id" in target.chats[0]["vllm_xargs"]  # a hint was to come
 
 
 def test_a_client_of_another_class_is_refused() -> None:
