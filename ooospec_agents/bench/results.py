@@ -120,6 +120,11 @@ def _identity(name: str, result: Mapping[str, Any]) -> str:
         f"plain run's two tokens were within 1e-4; {len(result['faults'])} other differences. "
         f"{result['called']} were calls."
     )
+    if any(row["same_message"] < row["identical"] for row in result["by_hint"].values()):
+        note += (
+            " The message is compared with one that was not streamed; of a call that `max_tokens` cut, vLLM itself "
+            "gives another finish reason in a stream."
+        )
     rows = [
         [hint, r["n"], r["identical"], r["same_message"], r["tokens"], r["steps"], r["hint_used"]]
         for hint, r in result["by_hint"].items()

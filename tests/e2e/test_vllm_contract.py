@@ -1,5 +1,6 @@
 """What we rely on inside vLLM, checked on source text: the installed one's and a wheel's."""
 
+import ast
 import importlib.util
 import os
 from collections.abc import Callable
@@ -7,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import ooospec_agents
 from ooospec_agents.vllm_plugin.seams import RUNNER, SEAMS, Read, check_seams, folder_reader, wheel_reader
+
+APP = "entrypoints/launchers/app.py"
 
 
 def installed() -> Path:
@@ -21,11 +25,59 @@ def test_installed_vllm_has_all_seams() -> None:
     assert check_seams(folder_reader(installed())) == []
 
 
-def test_wheel_of_another_vllm_has_all_seams() -> None:
+def other() -> Path:
+    """The wheel of another vLLM. `make test` fetches it and names it."""
     wheel = os.environ.get("OOOSPEC_VLLM_WHEEL", "")
     if not wheel:
-        pytest.skip("OOOSPEC_VLLM_WHEEL names no wheel; `pip download --no-deps vllm==0.33.0` (336 MB) gets one")
-    assert check_seams(wheel_reader(Path(wheel))) == []
+        pytest.skip("OOOSPEC_VLLM_WHEEL names no wheel; `make test` and `make wheel-test` fetch one (336 MB)")
+    return Path(wheel)
+
+
+def test_wheel_of_another_vllm_has_all_seams() -> None:
+    assert check_seams(wheel_reader(other())) == []
+
+
+def our_imports() -> list[tuple[str, str]]:
+    """Every module of vLLM, and every name out of it, that our package imports."""
+    found = set()
+    for file in Path(ooospec_agents.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "vllm":
+                found |= {(str(node.module), alias.name) for alias in node.names}
+    return sorted(found)
+
+
+def lacking(read: Read, imports: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Which of the imports would fail."""
+    return [(module, name) for module, name in imports if name not in names_of(read, module)]
+
+
+def names_of(read: Read, module: str) -> set[str]:
+    """What a module defines or imports at its top level."""
+    path = module.removeprefix("vllm.").replace(".", "/")
+    for file in (f"{path}.py", f"{path}/__init__.py"):
+        try:
+            body = ast.parse(read(file)).body
+        except (OSError, KeyError):
+            continue
+        defined = {getattr(node, "name", "") for node in body}
+        imported = {a.asname or a.name for node in body if isinstance(node, ast.ImportFrom) for a in node.names}
+        return defined | imported
+    return set()
+
+
+def test_all_that_we_import_of_vllm_is_there() -> None:
+    assert len(our_imports()) > 8
+    assert lacking(folder_reader(installed()), our_imports()) == []
+
+
+def test_all_that_we_import_is_in_another_vllm_too() -> None:
+    assert lacking(wheel_reader(other()), our_imports()) == []
+
+
+def test_an_import_that_fails_is_noticed() -> None:
+    gone = [("vllm.gone", "x"), ("vllm.sampling_params", "gone"), ("vllm.sampling_params", "SamplingParams")]
+    assert lacking(folder_reader(installed()), gone) == gone[:2]
 
 
 def changed(read: Read, file: str, change: Callable[[str], str]) -> Read:
@@ -48,6 +100,13 @@ def changed(read: Read, file: str, change: Callable[[str], str]) -> Read:
         (RUNNER, "output_token_ids.extend(", "output_token_ids.append(", "GPUModelRunner._bookkeeping_sync"),
         ("sampling_params.py", "seed: int | None", "seed: str", "SamplingParams"),
         ("v1/sample/rejection_sampler.py", "replace_from: int = 0,", "", "expand_batch_to_tokens"),
+        (APP, "    attach_endpoint_plugins(app, supported_tasks)\n", "", "build_app"),
+        (
+            APP,
+            "    init_exception_handler(app)\n    init_entrypoints_middleware(args, app, supported_tasks)\n",
+            "",
+            "build_app",
+        ),
     ],
 )
 def test_a_change_is_noticed(file: str, old: str, new: str, missing: str) -> None:

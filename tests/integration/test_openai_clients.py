@@ -5,6 +5,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -343,6 +344,43 @@ def test_a_forked_child_starts_afresh(scripted_target: TargetMaker, scripted_sid
     command = [sys.executable, "-W", "ignore", "-c", FORK, target.base_url, scripted_sidecar().url]
     subprocess.run(command, check=True, timeout=60)
     assert ["ooospec_id" in body["vllm_xargs"] for body in target.chats] == [True, True]
+
+
+EXIT = """
+import sys
+from openai_ooospec import OpenAI
+
+client = OpenAI(base_url=sys.argv[1], api_key="key", sidecar=sys.argv[2], max_retries=0)
+client.prepare([])
+assert client.wait_until_known()
+tools = [{"type": "function", "function": {"name": "f"}}]
+client.chat.completions.create(model="m", messages=[], tools=tools)
+print("answered")
+sys.stdin.readline()
+"""
+
+
+def test_a_process_ends_quietly_before_its_sidecar_answers(
+    scripted_target: TargetMaker, scripted_sidecar: SidecarMaker
+) -> None:
+    ended = threading.Event()
+
+    def answer(prompt: str) -> str:
+        ended.wait(60)
+        return " 0"
+
+    target, sidecar = scripted_target(REPLY), scripted_sidecar(answer)
+    command = [sys.executable, "-W", "ignore", "-c", EXIT, target.base_url, sidecar.url]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        try:
+            assert sidecar.wait_for(lambda: bool(sidecar.waves), 30)
+            said, complaints = process.communicate("\n", timeout=50)
+        finally:
+            process.kill()
+            ended.set()
+    assert (process.returncode, said, complaints) == (0, "answered\n", "")
+    assert "ooospec_id" in target.chats[0]["vllm_xargs"]  # a hint was to come
 
 
 def test_a_client_of_another_class_is_refused() -> None:

@@ -37,6 +37,12 @@ class FakeChannel:
         self.hints.append((request_id, hint))
         return True
 
+    def guesses(self, request_id: str, guesses: Any) -> bool:
+        return True
+
+    def take_report(self, request_id: str) -> dict[str, Any] | None:
+        return None
+
     async def report(self, request_id: str, timeout: float) -> dict[str, Any]:
         return {"id": request_id}
 
@@ -154,3 +160,14 @@ async def test_engine_that_cannot_be_bound_is_served_all_the_same(monkeypatch: p
         status = (await client.get("/v1/ooospec/status")).json()
     assert (status["drafting"], status["reason"].partition(":")[0]) == (False, "AttributeError")
     assert json.dumps(status)
+
+
+async def test_a_sidecar_address_that_is_none_is_counted_and_the_target_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OOOSPEC_SIDECAR_URL", "nonsense")
+    plugin, client = await serve(FakeEngine({"drafting": True, "reason": ""}), monkeypatch)
+    body = {"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]}
+    async with client:
+        status = (await client.get("/v1/ooospec/status")).json()
+        assert (status["drafting"], status["faults"]["sidecar"]) == (True, 1)
+        assert (await client.post("/v1/chat/completions", json=body)).status_code == 200
+    await plugin.accelerator.aclose()

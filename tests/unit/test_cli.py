@@ -88,6 +88,18 @@ def test_print_shows_the_command_and_starts_nothing(resolved: Path, started: lis
     assert started == []
 
 
+@pytest.mark.parametrize(("stages", "said"), [("2", True), ("1", False)])
+def test_print_says_why_a_server_will_not_draft(
+    resolved: Path, started: list[list[str]], stages: str, said: bool
+) -> None:
+    result = invoke("serve", "target", "--model", "Org/Model", "--print", "--pipeline-parallel-size", stages)
+    assert result.exit_code == 0
+    assert ("ooospec: this server drafts nothing: vLLM cannot draft with" in result.stderr) is said
+    assert ("--speculative-config" in result.stdout) is not said
+    assert f"--pipeline-parallel-size {stages}" in result.stdout
+    assert started == []
+
+
 def test_sidecar_is_a_plain_server(tmp_path: Path, started: list[list[str]]) -> None:
     result = invoke("serve", "sidecar", "--model", str(tmp_path), "--port", "8010", "--seed", "1")
     assert result.exit_code == 0, result.output

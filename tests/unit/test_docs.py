@@ -52,3 +52,23 @@ def test_the_quick_start_is_short() -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("## Quick start\n")[2].partition("\n## ")[0]
     code = [line for block in re.findall(r"```\w+\n(.*?)```", section, re.S) for line in block.splitlines() if line]
     assert 0 < len(code) <= MAX_QUICK_START_LINES
+
+
+MERGE_MARK = re.compile(r"^(<{7}|={7}|>{7})( |$)", re.M)
+
+
+def test_no_page_holds_the_marks_of_a_merge() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    assert len(pages) > 10
+    assert [page.name for page in pages if MERGE_MARK.search(page.read_text("utf-8"))] == []
+
+
+def test_the_marks_of_a_merge_would_be_seen() -> None:
+    assert [
+        bool(MERGE_MARK.search(f"a\n{mark}\nb")) for mark in ("<<<<<<< HEAD", "=======", ">>>>>>> main", "---")
+    ] == [
+        True,
+        True,
+        True,
+        False,
+    ]

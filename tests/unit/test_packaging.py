@@ -2,7 +2,10 @@
 
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -16,6 +19,43 @@ def names(requirements: list[str]) -> set[str]:
 def test_a_client_install_pulls_nothing_heavy() -> None:
     extras = PROJECT["optional-dependencies"]
     assert names(PROJECT["dependencies"] + extras["langchain"]) & HEAVY == set()
+
+
+def pulled_in(requirements: list[str]) -> set[str]:
+    """Every distribution that an install of these brings along, by what the installed ones say of themselves."""
+    found: dict[str, set[str]] = {}
+    left = [Requirement(text) for text in requirements]
+    while left:
+        one = left.pop()
+        if one.marker is not None and not any(one.marker.evaluate({"extra": extra}) for extra in ("", *one.extras)):
+            continue
+        name = re.sub(r"[-_.]+", "-", one.name).lower()
+        if name in found and one.extras <= found[name]:
+            continue
+        found[name] = found.get(name, set()) | one.extras
+        for text in _asked_for(name):
+            needed = Requirement(text)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *found[name])):
+                needed.marker = None
+                left.append(needed)
+    return set(found)
+
+
+def _asked_for(name: str) -> list[str]:
+    try:
+        return metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return []  # not for this platform
+
+
+def test_nothing_that_a_client_install_pulls_pulls_something_heavy() -> None:
+    clients = pulled_in(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["langchain"])
+    assert {"langchain-core", "openai", "pydantic-core", "tiktoken"} <= clients
+    assert clients & HEAVY == set()
+
+
+def test_heavy_things_pulled_by_others_would_be_seen() -> None:
+    assert "torch" in pulled_in(PROJECT["optional-dependencies"]["cpu"])
 
 
 def test_a_server_install_does() -> None:

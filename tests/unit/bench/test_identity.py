@@ -76,6 +76,19 @@ def test_any_other_difference_is_a_fault(target, make_item: MakeItem, tmp_path: 
     assert [fault["at"] for fault in summarize(raw.rows)["faults"]] == [at]
 
 
+@pytest.mark.parametrize(("stream", "same"), [(True, True), (False, False)])
+def test_the_finish_reason_is_compared_where_both_were_sent_whole(
+    target, make_item: MakeItem, tmp_path: Path, stream: bool, same: bool
+) -> None:
+    def end(host: str, body: dict[str, Any], answer: dict[str, Any]) -> None:
+        if host == "ours":
+            answer["choices"][0]["finish_reason"] = "length"
+
+    target.change = end
+    _, raw = checked(target, tmp_path, make_item(), ("right", "auto", stream))
+    assert raw.rows[-1]["same_message"] is same
+
+
 def test_an_output_cut_short_is_a_fault(target, make_item: MakeItem, tmp_path: Path) -> None:
     def cut(host: str, body: dict[str, Any], answer: dict[str, Any]) -> None:
         if host == "ours":
