@@ -106,6 +106,7 @@ WORKER = (
     Bound("values", "characters of a value that is kept", (_M, "MAX_VALUE_CHARS")),
     Bound("names", "names called of late, in one memory", (_M, 64)),
     Bound("openings", "texts before a call, in one memory; as many endings", (_M, "MAX_OPENINGS")),
+    Bound("texts", "texts outside calls, in one memory, each cut after 400 characters", (_M, "MAX_TEXTS")),
     Bound("trust", "records of how often a source was right, in one memory", (_M, "MAX_TRUSTED"), "source, kind"),
     Bound(
         "words",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable
 
 from ooospec_agents.catalog import Slot
@@ -14,17 +13,15 @@ from ooospec_agents.drafting.piece import Piece, PieceKind, Stop
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
 from ooospec_agents.drafting.sources.schema import opening_of
+from ooospec_agents.drafting.texts import ANNOUNCED, ANNOUNCES, word_by_word
 from ooospec_agents.formats.style import Gap, Style, quoted, unescape
 from ooospec_agents.formats.wire import WireFormat
 
 NUMERIC = {"integer", "number"}
 MAX_TEXT = 240
 """Characters written on at most: as many as a draft holds, and a few more."""
-WORD = re.compile(r"\s*\S+")
 LITTLE = 4
 """Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
-NEXT_WORD = 0.88
-"""Probability that copied text goes on for one more word."""
 WHOLE_NUMBER = 0.4
 """Probability that a number that nobody expected ends after the digits that it has begun with."""
 
@@ -70,7 +67,7 @@ class Continuation:
     def _go(self) -> None:
         cursor = self._cursor
         if cursor.anchor == "outside":
-            self._outside()
+            (self._after_call if self._call else self._before_call)()
         elif cursor.anchor == "key":
             self._keys(cursor.level, cursor.first_key)
         elif cursor.anchor == "value":
@@ -87,10 +84,8 @@ class Continuation:
         if self._pieces and self._joint > guess.confidence and not guess.value.startswith(text):
             return
         self._pieces, self._skip, self._joint, self._length = [], "", 1.0, 0
-        confidence = guess.confidence
-        for word in WORD.findall(guess.value):
-            self._emit("text", word, guess.source, confidence)
-            confidence = NEXT_WORD
+        for word, sure in word_by_word(guess):
+            self._emit("text", word, guess.source, sure)
 
     def _emit(self, kind: PieceKind, text: str, source: str, confidence: float) -> None:
         if self._skip:
@@ -129,10 +124,7 @@ class Continuation:
     def _fixed(self, text: str, confidence: float = FIXED) -> None:
         self._emit("fixed", text, "schema", confidence)
 
-    def _outside(self) -> None:
-        if self._call:
-            self._after_call()
-            return
+    def _before_call(self) -> None:
         opening = None if self._cursor.broken else self._opening()
         if opening is None:
             self._text()
@@ -141,15 +133,18 @@ class Continuation:
         self._open_call()
 
     def _text(self) -> None:
-        """Go on with text outside calls, word by word."""
-        guess = self._expectation.text(self._skip, self._cursor.text)
-        self._skip = ""
+        """Go on with text outside calls, word by word, or with the call that it announces."""
+        written, self._skip = self._skip, ""
+        opening = next(iter(self._expectation.memory.openings), self._format.opening)
+        if written.endswith(ANNOUNCES) and opening.strip() and not self._cursor.broken:
+            self._fixed(opening, ANNOUNCED)
+            self._open_call()
+            return
+        guess = self._expectation.text(written, self._cursor.text)
         if guess is None:
             raise Stop
-        confidence = guess.confidence
-        for word in WORD.findall(guess.value):
-            self._emit("text", word, guess.source, confidence)
-            confidence = NEXT_WORD
+        for word, sure in word_by_word(guess):
+            self._emit("text", word, guess.source, sure)
 
     def _opening(self) -> str | None:
         known = [text for text, _ in self._expectation.memory.openings.most_common(4)]
@@ -175,20 +170,23 @@ class Continuation:
 
     def _after_call(self) -> None:
         more = self._expectation.more(self._call)
-        endings = self._expectation.memory.endings.most_common(1)
-        ending = endings[0][0] if endings else self._format.closing
+        endings = self._expectation.memory.endings.most_common(4)
+        ending = next((text for text, _ in endings if self._consistent(text)), self._format.closing)
         follow = self._format.between
         if self._consistent(follow) and (more >= 0.5 or not self._consistent(ending)):
             self._fixed(follow, max(more, 0.3))
             self._open_call()
             return
+        if not self._consistent(ending):
+            self._before_call()
+            raise Stop
         self._emit("end", ending, "dialect" if endings else "schema", 1 - more)
         if not self._skip:
             self._pieces.append(Piece("stop", "", "schema", self._joint * 0.9))
         raise Stop
 
     def _consistent(self, text: str) -> bool:
-        return text.startswith(self._skip) or self._skip.startswith(text)
+        return text.startswith(self._skip)
 
     def _keys(self, level: int, first: bool) -> None:
         (self._call_key if level == CALL_LEVEL else self._slot_key)(first)

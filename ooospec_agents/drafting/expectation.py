@@ -165,16 +165,17 @@ class Expectation:
         return with_region(begun, found, self.spec.conversation, known.description)
 
     def text(self, written: str, output: str) -> Guess | None:
-        """How text outside calls goes on, where it repeats itself, the conversation or the tools' descriptions."""
+        """How text outside calls goes on, where earlier text, the conversation or the tools' own goes on so."""
         if self._reference is None:
             parts = [self.spec.conversation]
             for function in self.spec.catalog.functions:
                 parts += [function.name, function.description]
                 parts += [f"{slot.name} {slot.description}" for slot in function.slots]
-            self._reference = "\n".join(parts)[-MAX_REFERENCE:]
+            self._reference = "\n".join([*parts, *self.memory.texts])[-MAX_REFERENCE:]
         if not self._guessing:
             return None
-        return copy_text(output, output[:-1]) or copy_text(written, self._reference)
+        found = copy_text(output, output[:-1]), copy_text(written, self._reference)
+        return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
 
     def verbatim(self, output: str) -> Guess | None:
         """How an output goes on of which nothing else is known: as schemas, the conversation or it itself do."""

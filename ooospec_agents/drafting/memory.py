@@ -15,6 +15,8 @@ MAX_CALLS_PER_FUNCTION = 16
 MAX_VALUE_CHARS = 512
 MAX_OPENINGS = 16
 MAX_TRUSTED = 1024
+MAX_TEXTS = 16
+MAX_TEXT_CHARS = 400
 
 PRIOR_WEIGHT = 4.0
 """Observations that a source's own confidence counts for before its record outweighs it."""
@@ -27,6 +29,7 @@ class Memory:
         self.style = profile.style()
         self.openings: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
+        self.texts: deque[str] = deque(maxlen=MAX_TEXTS)
         self.answers = 0
         self.called = 0
         self._calls: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
@@ -37,6 +40,7 @@ class Memory:
     def learn(self, cursor: Cursor, ended: bool) -> None:
         """Learn from a finished request's text. `ended`: the target stopped by itself."""
         self.answers += 1
+        self._keep_text(cursor)
         done = [call for call in cursor.calls if call.complete and call.name]
         if not done:
             return
@@ -53,6 +57,13 @@ class Memory:
             self.endings[cursor.partial] += 1
         for call in done:
             self._keep(call)
+
+    def _keep_text(self, cursor: Cursor) -> None:
+        found = [segment.text for segment in cursor.segments if segment.kind == "text"]
+        for text in (*found, "" if cursor.inside else cursor.partial):
+            kept = text.strip()[:MAX_TEXT_CHARS]
+            if any(map(str.isalpha, kept)) and kept not in self.texts:
+                self.texts.append(kept)
 
     def _keep(self, call: ReadCall) -> None:
         values = {slot: value for slot, value in call.values().items() if len(repr(value)) <= MAX_VALUE_CHARS}

@@ -13,7 +13,9 @@ class MarkedContinuation(Continuation):
     """Writes on where a mark stands between calls and nothing after the last."""
 
     def _consistent(self, text: str) -> bool:
-        return bool(text or not self._skip) and super()._consistent(text)
+        if not text:
+            return not self._skip
+        return super()._consistent(text) or self._skip.startswith(text)
 
 
 class NameFirstContinuation(MarkedContinuation):

@@ -263,6 +263,10 @@ def openings(count: int) -> int:
     return len(memory.openings)
 
 
+def texts(count: int) -> int:
+    return len(learned(*(f"I call number {number}: " for number in range(count))).texts)
+
+
 def trust(count: int) -> int:
     memory = Memory(FLAT)
     for number in range(count):
@@ -330,7 +334,7 @@ FILLS: dict[str, Callable[[int], Any]] = {
     for fill in (
         *(catalogs, guessing, reports, sent_catalogs, queue, holdout, warmed, waves, predicting, encoded),
         *(worker_catalogs, waiting, early_hints, finished, reply_addresses, drained, memories, functions, history),
-        *(values, names, openings, trust, words, prepared, pending, models),
+        *(values, names, openings, texts, trust, words, prepared, pending, models),
     )
 } | {"targets": known_targets}
 SMALL = (9, 12)

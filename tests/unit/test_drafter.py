@@ -215,6 +215,33 @@ def test_a_call_after_text_is_drafted() -> None:
     assert Letters().decode(request.draft(500).tokens).startswith('on\n{\n  "name": "book_table"')
 
 
+@pytest.mark.parametrize(
+    ("written", "fence"), [("I will look it up:\n\n", "```json\n{"), ("I will look it up.\n\n", "")]
+)
+def test_a_call_that_text_announces_is_drafted(written: str, fence: str) -> None:
+    drafting = drafter(spec("lexical", required=False, wire_format="fenced"))
+    drafting.commit(Letters().encode(written))
+    assert Letters().decode(drafting.draft(9).tokens) == fence[:9]
+
+
+def test_a_call_after_text_after_a_call_is_drafted() -> None:
+    drafting = drafter(spec("lexical", required=False, wire_format="fenced"))
+    drafting.commit(Letters().encode(output(wire_format="fenced") + "\n\nAnd for tomorrow\n\n```js"))
+    assert Letters().decode(drafting.draft(12).tokens).startswith("on\n{")
+
+
+@pytest.mark.parametrize(("shared", "rest"), [(True, " that up for you."), (False, "")])
+def test_a_phrase_of_an_earlier_answer_is_drafted(shared: bool, rest: str) -> None:
+    stores = Stores()
+    request = spec("lexical", required=False, wire_format="fenced")
+    first = drafter(request, stores)
+    serve(first, "Let me look that up for you.")
+    first.finish()
+    second = drafter(request, stores if shared else Stores())
+    second.commit(Letters().encode("Let me look"))
+    assert Letters().decode(second.draft(40).tokens) == rest[: len(second.draft(40).tokens) or None]
+
+
 def test_parallel_calls_of_a_hint_are_drafted_one_after_the_other() -> None:
     calls = [("get_weather", {"city": "Rome"}), ("book_table", ARGUMENTS)]
     hinted = Hint(calls=tuple(Hint.of_call(name, arguments, 0.95).calls[0] for name, arguments in calls))

@@ -6,7 +6,7 @@ from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS, MAX_OPENINGS, Memory, Stores
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, ends_after, with_region
+from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, copy_text, ends_after, with_region
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
@@ -131,11 +131,26 @@ def test_a_place_goes_on_with_its_state(begun: str, found: str | None, descripti
     assert (guess.value if guess else None) == rest
 
 
+@pytest.mark.parametrize(("before", "rest"), [(" ", "er of a city"), ("`", "er of a city"), ("x", None)])
+def test_a_word_set_apart_is_found(before: str, rest: str | None) -> None:
+    guess = copy_text(f"It tells the{before}weath", "The weather of a city")
+    assert (guess.value if guess else None) == rest
+
+
 def test_text_that_goes_round_goes_on_round() -> None:
     guess = copy_again("Steps: 1.2.1.2.1.2.1.2.1.2.")
     assert guess is not None
     assert str(guess.value).startswith("1.2.1.2.1.2.1.2.1.2.")
     assert copy_again("Steps: 1.2.3.4.5.6.7.8.9.") is None
+
+
+def test_texts_outside_calls_are_kept_once() -> None:
+    memory = Memory(FLAT)
+    for _ in range(2):
+        cursor = Cursor(Style())
+        cursor.feed('I look it up.\n```json\n{"name": "f", "arguments": {}}\n```\nThat was it.')
+        memory.learn(cursor, True)
+    assert list(memory.texts) == ["I look it up.\n```json", "```\nThat was it."]
 
 
 def test_days_and_times_in_prose() -> None:

@@ -8,6 +8,8 @@ from ooospec_agents.drafting.sources import Guess
 
 STOP = re.compile(r"[\n\"]|[.!?,;:](?=\s|$)|\s[({]")
 WORD = re.compile(r"(\s*)(\S+)")
+WORD_START = re.compile(r"[\s`\"'(*\[]")
+"""Before a word of text: a space, or what sets a name apart."""
 ENDING = frozenset(
     """
     a about after an and any are as at before but by can could do for from has have i if in into is it its me my near of
@@ -24,8 +26,10 @@ GOES_ON_AFTER = ("-", ":", " ", ",")
 """What a string that was copied seldom ends with."""
 REGION = re.compile(r"\b[Cc]ity,? (?:and )?(?:[Ss]tate|[Cc]ountry)|[a-z], [A-Z]{2}\b")
 """A description that wants a place with its state or country."""
-SHORTEST_IN_TEXT = 6
+SHORTEST_IN_TEXT = 3
 """Characters that must agree before text outside calls is copied."""
+SURER = 0.03
+"""How much each character that agrees adds to the probability that text goes on as it did before."""
 TEXT_TAIL = 48
 VERBATIM_TAIL, SHORTEST_VERBATIM, VERBATIM_REST = 32, 8, 80
 """Characters of which the end is looked for, that must agree, and that are copied where markup is copied, too."""
@@ -82,7 +86,7 @@ def copy_text(written: str, reference: str) -> Guess | None:
     """
     tail = written[-TEXT_TAIL:]
     longest = _common(tail, reference, SHORTEST_IN_TEXT)
-    starts = [0, *(match.end() for match in re.finditer(r"\s", tail))]
+    starts = [0, *(match.end() for match in WORD_START.finditer(tail))]
     for start in starts:
         piece = tail[start:]
         if len(piece.strip()) < SHORTEST_IN_TEXT:
@@ -92,7 +96,7 @@ def copy_text(written: str, reference: str) -> Guess | None:
         at = _last_word_start(reference, piece)
         rest = reference[at + len(piece) : at + len(piece) + TEXT_REST].split("\n", 1)[0] if at >= 0 else ""
         if rest.strip():
-            return Guess(rest, min(0.2 + 0.03 * len(piece), 0.9), "copy")
+            return Guess(rest, min(0.2 + SURER * len(piece), 0.9), "copy")
     return None
 
 
@@ -151,7 +155,7 @@ def copy_verbatim(written: str, reference: str) -> Guess | None:
         at = reference.rfind(tail[-size:]) if size <= longest else -1
         rest = reference[at + size : at + size + VERBATIM_REST] if at >= 0 else ""
         if rest:
-            return Guess(rest, min(0.2 + 0.03 * size, 0.9), "copy")
+            return Guess(rest, min(0.2 + SURER * size, 0.9), "copy")
     return None
 
 
@@ -170,7 +174,7 @@ def copy_again(written: str) -> Guess | None:
         if at >= 0:
             round_ = written[at + size :]
             again = round_ * (VERBATIM_REST // len(round_) + 1)
-            return Guess(again[:VERBATIM_REST], min(0.2 + 0.03 * size, 0.9), "copy")
+            return Guess(again[:VERBATIM_REST], min(0.2 + SURER * size, 0.9), "copy")
     return None
 
 
