@@ -144,7 +144,7 @@ def _read(definition: Mapping[str, Any], room: int) -> tuple[Function, int]:
     bare = Function(name, description, understood=False)
     try:
         function = Function(name, description, _slots(definition.get("parameters")))
-        size = len(json.dumps(_function_data(function)))
+        size = len(json.dumps(_function_data(function), allow_nan=False))
     except (SchemaError, TypeError, ValueError, RecursionError) as error:
         _log.debug("Function %r is not accelerated, its schema is not understood: %s", name, error)
         return bare, len(name) + len(description)

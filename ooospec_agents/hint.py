@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -18,12 +20,24 @@ MAX_OUTPUT_CHARS = 32 * 1024
 """Most characters of an expected output."""
 MAX_SLOTS = 128
 """Most slots in one call."""
+MAX_NESTING = 16
+"""Most lists and objects around what stands in a value."""
 
 Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class HintError(ValueError):
     """A hint that cannot be read. The message says why."""
+
+
+def _can_be_written(value: Any, room: int = MAX_NESTING) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return True
+    return room > 0 and all(_can_be_written(item, room - 1) for item in value)
 
 
 class SlotHint(BaseModel):
@@ -37,6 +51,14 @@ class SlotHint(BaseModel):
     value: Any = None
     confidence: Confidence = 0.5
     absent: bool = False
+
+    @field_validator("value")
+    @classmethod
+    def _writable(cls, value: Any) -> Any:
+        if not _can_be_written(value):
+            msg = f"a value has NaN or infinity in it, or is nested deeper than {MAX_NESTING}"
+            raise ValueError(msg)
+        return value
 
 
 class CallHint(BaseModel):

@@ -13,6 +13,8 @@ Gap = Literal["open", "colon", "comma", "close", "empty"]
 
 VALUE_LEVEL = 3
 """Level of an object that is an argument's value."""
+MAX_LEVEL = VALUE_LEVEL + 20
+"""Deepest level that is written: laying out a value takes long where it is nested deep."""
 COMMON_INDENTS = (4, 2)
 SHORT = 60
 """Characters up to which a list inside an indented layout stands on one line, as most models write it."""
@@ -74,15 +76,20 @@ class Style:
 
     def _indent(self, level: int) -> int | None:
         """Indentation of what stands in an object at `level`; None where it stands on the brace's own line."""
-        opening = self.seen.get(("open", level))
-        if opening is not None:
-            return len(opening) - opening.rfind("\n") - 1 if "\n" in opening else None
-        if level <= 2:
-            return self.profile.indent * level or None
-        outer = self._indent(level - 1)
-        if outer is None:
-            return None
-        return outer + (outer - (self._indent(level - 2) or 0) or self.profile.indent)
+        # From the outside in: asked of the levels around it anew, a deeply nested value would take forever.
+        before: int | None = None
+        inside: int | None = None
+        for here in range(1, level + 1):
+            outer = inside
+            opening = self.seen.get(("open", here))
+            if opening is not None:
+                inside = len(opening) - opening.rfind("\n") - 1 if "\n" in opening else None
+            elif here <= 2:
+                inside = self.profile.indent * here or None
+            elif outer is not None:
+                inside = outer + (outer - (before or 0) or self.profile.indent)
+            before = outer
+        return inside
 
     def indented(self, level: int, begun: str) -> str:
         """The opening gap of an object at `level` that begins as `begun`: a common indentation, else `begun` itself."""
@@ -123,8 +130,11 @@ class Style:
         """A JSON value as text; containers inside it are laid out as objects at `level`.
 
         Raises:
-            ValueError: The value is no JSON (NaN, infinity, or an object that JSON does not know).
+            ValueError: The value is no JSON (NaN, infinity, or an object that JSON does not know), or nested too deep.
         """
+        if level > MAX_LEVEL:
+            msg = f"a value nested deeper than {MAX_LEVEL - VALUE_LEVEL} is not written"
+            raise ValueError(msg)
         if isinstance(value, Mapping):
             return self._container("{", "}", [(str(key), item) for key, item in value.items()], level)
         if isinstance(value, list | tuple):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ooospec_agents import strict_json
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources.dates import (
     CLOCK,
@@ -190,14 +191,14 @@ def _moment(text: str, slot: Slot) -> str:
 
 def _anything(text: str) -> Any:
     try:
-        return json.loads(text)
+        return strict_json.loads(text)
     except (ValueError, RecursionError):
         return text
 
 
 def _json(text: str, kind: type) -> Any:
     try:
-        value = json.loads(text)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, kind) else None

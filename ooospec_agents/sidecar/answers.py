@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
+from ooospec_agents import strict_json
 from ooospec_agents.catalog import Slot
 from ooospec_agents.hint import SlotHint
 
@@ -89,14 +91,9 @@ def _read(text: str, slot: Slot) -> Any:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return strict_json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _refuse(name: str) -> Any:
-    msg = f"{name} is no JSON"
-    raise ValueError(msg)
 
 
 def _of_type(value: Any, kind: type) -> Any:
@@ -113,9 +110,10 @@ def _integer(text: str) -> int | None:
 
 
 def _number(text: str) -> int | float | None:
-    """The number at the text's start ("5 days" is 5); an int where no point or exponent is written."""
+    """The number at the text's start ("5 days" is 5), if it is finite; an int where no point or exponent is written."""
     match = _NUMBER.match(_THOUSANDS.sub("", text))
     if match is None:
         return None
     written = match.group()
-    return float(written) if any(mark in written for mark in ".eE") else int(written)
+    number = float(written) if any(mark in written for mark in ".eE") else int(written)
+    return number if math.isfinite(number) else None

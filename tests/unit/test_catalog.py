@@ -165,6 +165,7 @@ def test_optional_model_at_the_top() -> None:
         {"oneOf": [WEATHER, {"type": "object", "properties": {}}]},
         {"type": "object", "properties": {f"p{i}": {} for i in range(MAX_SLOTS + 1)}},
         {"type": "object", "properties": {"x": {"type": "string", "default": "y" * MAX_FUNCTION_CHARS}}},
+        {"type": "object", "properties": {"x": {"enum": [1.0, float("inf")]}}},
         {"type": "object", "properties": {"x": {"default": {1, 2}}}},
     ],
 )

@@ -10,7 +10,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {"_version", "catalog", "json_schema", "hint", "privacy", "processor", "http_library", "runtime", "process"},
+    {
+        "_version",
+        "catalog",
+        "json_schema",
+        "hint",
+        "privacy",
+        "processor",
+        "http_library",
+        "runtime",
+        "process",
+        "strict_json",
+    },
     {"formats", "drafting"},
     {"predictor", "sidecar", "vllm_plugin"},
     {"target_status", "client", "targets", "packaged_weights", "gguf_convert", "weights", "bounds"},

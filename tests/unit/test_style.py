@@ -3,6 +3,7 @@
 import pytest
 
 from ooospec_agents.formats import FLAT, INDENTED, Style
+from ooospec_agents.formats.style import Profile
 
 
 def test_flat_style_writes_values_on_one_line() -> None:
@@ -78,3 +79,17 @@ def test_whitespace_without_end_is_no_habit() -> None:
 def test_what_is_no_json_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match=r"JSON"):
         Style().render(value)
+
+
+@pytest.mark.parametrize("layout", [FLAT, INDENTED])
+def test_a_value_nested_too_deep_is_not_written(layout: Profile) -> None:
+    def nested(depth: int) -> object:
+        value: object = 1
+        for _ in range(depth):
+            value = [value]
+        return value
+
+    assert layout.style().render(nested(20)).count("[") == 20
+    for depth in (21, 500):
+        with pytest.raises(ValueError, match="nested deeper than 20"):
+            layout.style().render(nested(depth))

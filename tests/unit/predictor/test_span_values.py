@@ -39,6 +39,8 @@ DAY = Slot("date", ("string",), "The day, YYYY-MM-DD.")
         ("one and two", Slot("l", ("array",)), None),
         ("7", Slot("x"), 7),
         ("seven", Slot("x"), "seven"),
+        ("NaN", Slot("x"), "NaN"),
+        ("[1e999]", Slot("l", ("array",)), None),
         ("...", Slot("city", ("string",)), "..."),
         (" ,", Slot("city", ("string",)), None),
     ],
