@@ -1,5 +1,7 @@
 """What each source guesses."""
 
+from typing import Any
+
 import pytest
 
 from ooospec_agents.catalog import Catalog, Slot
@@ -9,7 +11,7 @@ from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, copy_text, ends_after, with_region
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
 from ooospec_agents.drafting.sources.lexical import LexicalValues
-from ooospec_agents.drafting.sources.schema import schema_guesses
+from ooospec_agents.drafting.sources.schema import opening_of, schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.formats import FLAT, FORMATS, Style
 
@@ -241,3 +243,12 @@ def test_a_long_value_is_not_kept() -> None:
     learn(memory, "f", {"text": "x" * 1000, "n": 1})
     assert memory.values("f", "text") == []
     assert memory.values("f", "n")[0] == Guess(1, 0.5, "history")
+
+
+def test_an_option_that_is_not_written_tells_no_opening() -> None:
+    deep: Any = "x"
+    for _ in range(40):
+        deep = [deep]
+    slot = Slot("s", options=("plain", deep))
+    assert opening_of(slot, FLAT.style()) == ""
+    assert opening_of(Slot("s", options=("plain", "plane")), FLAT.style()) == '"pla'

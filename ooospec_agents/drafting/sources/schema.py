@@ -36,7 +36,10 @@ def schema_guesses(slot: Slot) -> list[Guess]:
 def opening_of(slot: Slot, style: Style) -> str:
     """How a value of the slot begins, whatever it is; "" where its type does not tell."""
     if slot.options:
-        written = [style.render(option) for option in slot.options]
+        try:
+            written = [style.render(option) for option in slot.options]
+        except ValueError:
+            return ""
         low, high = min(written), max(written)  # what the first and the last in order share, all share
         return low[: next((at for at, char in enumerate(low) if high[at : at + 1] != char), len(low))]
     return _opening(slot.schema, slot.types, style)
