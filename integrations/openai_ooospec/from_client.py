@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import openai
 
 from openai_ooospec.clients import AsyncOpenAI, OpenAI
 from openai_ooospec.connections import shared
+
+SyncT = TypeVar("SyncT", bound=OpenAI)
+AsyncT = TypeVar("AsyncT", bound=AsyncOpenAI)
 
 
 def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
@@ -20,7 +23,7 @@ def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
     Raises:
         TypeError: The client is of another class, such as Azure's.
     """
-    return OpenAI(**_settings(client), http_client=client._client, **sidecar)
+    return twin(client, OpenAI, **sidecar)
 
 
 def accelerate_async_client(client: openai.AsyncOpenAI, *, share_http: bool = True, **sidecar: Any) -> AsyncOpenAI:
@@ -35,12 +38,22 @@ def accelerate_async_client(client: openai.AsyncOpenAI, *, share_http: bool = Tr
     Raises:
         TypeError: The client is of another class, such as Azure's.
     """
+    return async_twin(client, AsyncOpenAI, share_http=share_http, **sidecar)
+
+
+def twin(client: openai.OpenAI, kind: type[SyncT], **sidecar: Any) -> SyncT:
+    """As `accelerate_client`, of a class of our own."""
+    return kind(**_settings(client, kind), http_client=client._client, **sidecar)
+
+
+def async_twin(client: openai.AsyncOpenAI, kind: type[AsyncT], *, share_http: bool, **sidecar: Any) -> AsyncT:
+    """As `accelerate_async_client`, of a class of our own."""
     connections = None if share_http else shared
-    return AsyncOpenAI(**_settings(client), http_client=client._client, _connections=connections, **sidecar)
+    return kind(**_settings(client, kind), http_client=client._client, _connections=connections, **sidecar)
 
 
-def _settings(client: openai.OpenAI | openai.AsyncOpenAI) -> dict[str, Any]:
-    if type(client) not in (openai.OpenAI, openai.AsyncOpenAI, OpenAI, AsyncOpenAI):
+def _settings(client: openai.OpenAI | openai.AsyncOpenAI, kind: type) -> dict[str, Any]:
+    if type(client) not in (openai.OpenAI, openai.AsyncOpenAI, OpenAI, AsyncOpenAI, kind):
         # A subclass, such as Azure's, holds settings that cannot be carried over.
         msg = f"cannot accelerate a {type(client).__name__!r}: only OpenAI and AsyncOpenAI clients"
         raise TypeError(msg)
