@@ -9,6 +9,8 @@ import openai
 from openai_ooospec.clients import AsyncOpenAI, OpenAI
 from openai_ooospec.connections import shared
 
+_CREDENTIALS = ("workload_identity", "_provider")
+
 SyncT = TypeVar("SyncT", bound=OpenAI)
 AsyncT = TypeVar("AsyncT", bound=AsyncOpenAI)
 
@@ -21,7 +23,7 @@ def accelerate_client(client: openai.OpenAI, **sidecar: Any) -> OpenAI:
         sidecar: `sidecar`, `sidecar_model` and `sidecar_api_key`, as `OpenAI` takes them.
 
     Raises:
-        TypeError: The client is of another class, such as Azure's.
+        TypeError: The client is of another class, such as Azure's, or signs requests otherwise than by an API key.
     """
     return twin(client, OpenAI, **sidecar)
 
@@ -36,7 +38,7 @@ def accelerate_async_client(client: openai.AsyncOpenAI, *, share_http: bool = Tr
         sidecar: `sidecar`, `sidecar_model` and `sidecar_api_key`, as `AsyncOpenAI` takes them.
 
     Raises:
-        TypeError: The client is of another class, such as Azure's.
+        TypeError: The client is of another class, such as Azure's, or signs requests otherwise than by an API key.
     """
     return async_twin(client, AsyncOpenAI, share_http=share_http, **sidecar)
 
@@ -56,6 +58,10 @@ def _settings(client: openai.OpenAI | openai.AsyncOpenAI, kind: type) -> dict[st
     if type(client) not in (openai.OpenAI, openai.AsyncOpenAI, OpenAI, AsyncOpenAI, kind):
         # A subclass, such as Azure's, holds settings that cannot be carried over.
         msg = f"cannot accelerate a {type(client).__name__!r}: only OpenAI and AsyncOpenAI clients"
+        raise TypeError(msg)
+    if signs_otherwise := [name for name in _CREDENTIALS if getattr(client, name, None) is not None]:
+        # Newer SDKs have them; a twin with an API key alone would be refused by the server.
+        msg = f"cannot accelerate a client that signs requests by {signs_otherwise[0].strip('_')!r}, not by an API key"
         raise TypeError(msg)
     try:
         return _constructor_arguments(client)
