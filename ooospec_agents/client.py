@@ -11,17 +11,18 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
+from ooospec_agents.chat_request import forced_function, messages_of
 from ooospec_agents.hint import MAX_HINT_BYTES
 from ooospec_agents.http_library import httpx
-from ooospec_agents.predictor.folder import find, loader
-from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.runtime import background
-from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.target_status import STATUS_TIMEOUT_S, Faults, StatusBoard, TargetStatus
-from ooospec_agents.vllm_plugin.chat_body import forced_function, messages_of
+
+if TYPE_CHECKING:
+    from ooospec_agents.predictor.worker import PredictorWorker
+    from ooospec_agents.sidecar.worker import SidecarWorker
 
 HINT_TIMEOUT_S = 5.0
 """Longest wait for the target to take a hint, in seconds: later it would be useless."""
@@ -223,10 +224,15 @@ class TargetClient:
             self.faults.add(kind, "%r answered %d: %s", url, response.status_code, response.text[:200])
 
     def _sidecar_worker(self) -> SidecarWorker | PredictorWorker:
-        """The worker; made on the background loop, when first needed."""
+        """The worker; made on the background loop, when first needed. Imported by those who have a sidecar."""
         if self._worker is None and self._sidecar.url == SPAN:
+            from ooospec_agents.predictor.folder import find, loader
+            from ooospec_agents.predictor.worker import PredictorWorker
+
             self._worker = PredictorWorker(loader(find()))
         elif self._worker is None:
+            from ooospec_agents.sidecar.worker import from_url
+
             self._worker = from_url(self._sidecar.url or "", self._sidecar.model, self._sidecar.api_key)
         return self._worker
 

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 import openai
 from langchain_openai.chat_models.base import BaseChatOpenAI
-from openai_ooospec import accelerate_async_client, accelerate_client
+from openai_ooospec.from_client import async_twin, twin
+
+from langchain_ooospec.readable_clients import ReadableAsyncOpenAI, ReadableOpenAI
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +25,8 @@ def accelerate(
 ) -> ModelT:
     """A copy of the model, of its own class, whose requests are accelerated. The given one is left as it is.
 
-    Reports are kept in `response_metadata["ooospec"]` only by `ChatOoOSpec`; other classes drop what they do
-    not know.
+    Calls are read right as by `ChatOoOSpec`: bursts, and calls that `max_tokens` cut. Reports are kept in
+    `response_metadata["ooospec"]` only by `ChatOoOSpec`; other classes drop what they do not know.
 
     Args:
         model: A `ChatOpenAI` or any other `BaseChatOpenAI`. Accelerate first, bind tools then.
@@ -47,12 +49,12 @@ def accelerated_clients(model: BaseChatOpenAI, sidecar: dict[str, str | None]) -
     fields: dict[str, Any] = {}
     try:
         if isinstance(model.root_client, openai.OpenAI):
-            client = accelerate_client(model.root_client, **sidecar)
+            client = twin(model.root_client, ReadableOpenAI, **sidecar)
             fields |= {"root_client": client, "client": client.chat.completions}
         if isinstance(model.root_async_client, openai.AsyncOpenAI):
             # LangChain's default HTTP client is shared by all event loops, which breaks on the second one.
             own = model.http_async_client is not None
-            async_client = accelerate_async_client(model.root_async_client, share_http=own, **sidecar)
+            async_client = async_twin(model.root_async_client, ReadableAsyncOpenAI, share_http=own, **sidecar)
             fields |= {"root_async_client": async_client, "async_client": async_client.chat.completions}
     except Exception as problem:
         log.warning("%s is used without acceleration: %s", type(model).__name__, problem)

@@ -18,8 +18,6 @@ from pydantic import Field, SecretStr, model_validator
 
 from langchain_ooospec import extras
 from langchain_ooospec.accelerate import accelerated_clients
-from langchain_ooospec.streamed_calls import StreamedCalls
-from langchain_ooospec.tool_deltas import tidy
 from ooospec_agents._version import __version__
 
 _PROVIDER = "ooospec"
@@ -126,22 +124,14 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
         return payload
 
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        if self._use_responses_api({**kwargs, **self.model_kwargs}):
-            yield from super()._stream_responses(*args, **kwargs)
-            return
-        calls = StreamedCalls()
-        for chunk in super()._stream(*args, **kwargs):
-            yield from calls.read(chunk)
+        responses = self._use_responses_api({**kwargs, **self.model_kwargs})
+        return super()._stream_responses(*args, **kwargs) if responses else super()._stream(*args, **kwargs)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        if self._use_responses_api({**kwargs, **self.model_kwargs}):
-            async for chunk in super()._astream_responses(*args, **kwargs):
-                yield chunk
-            return
-        calls = StreamedCalls()
-        async for chunk in super()._astream(*args, **kwargs):
-            for readable in calls.read(chunk):
-                yield readable
+        responses = self._use_responses_api({**kwargs, **self.model_kwargs})
+        stream = super()._astream_responses if responses else super()._astream
+        async for chunk in stream(*args, **kwargs):
+            yield chunk
 
     def _create_chat_result(
         self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
@@ -166,7 +156,6 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
         default_chunk_class: type,
         base_generation_info: dict[str, Any] | None,
     ) -> ChatGenerationChunk | None:
-        chunk = _with_tidy_deltas(chunk)
         generation = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         if generation is None or not isinstance(generation.message, AIMessageChunk):
             return generation
@@ -192,16 +181,3 @@ def _choices(chunk: dict[str, Any]) -> list[Any]:
     inner = chunk.get("chunk")
     found = chunk.get("choices") or (inner.get("choices") if isinstance(inner, dict) else None)
     return found if isinstance(found, list) else []
-
-
-def _with_tidy_deltas(chunk: dict[str, Any]) -> dict[str, Any]:
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return chunk
-    tidied = [
-        {**choice, "delta": tidy(choice["delta"])}
-        if isinstance(choice, dict) and isinstance(choice.get("delta"), dict)
-        else choice
-        for choice in choices
-    ]
-    return {**chunk, "choices": tidied}

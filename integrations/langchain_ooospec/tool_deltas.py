@@ -6,25 +6,22 @@ even in the first chunk. LangChain loses the call then; one entry an index is wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def tidy(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """A delta with at most one entry for each call, and none without a function."""
-    entries = delta.get("tool_calls")
-    if not isinstance(entries, list) or not entries:
-        return dict(delta)
+def tidy(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of one delta with at most one for each call, and none without a function."""
     merged: list[dict[str, Any]] = []
     for entry in entries:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("function"), Mapping):
+        if not isinstance(entry.get("function"), Mapping):
             continue
-        last = merged[-1] if merged else None
-        if last is not None and _same_call(last, entry):
+        last = next((one for one in reversed(merged) if _same_call(one, entry)), None)
+        if last is not None:
             last["function"] = _joined(last["function"], entry["function"])
         else:
             merged.append({**entry, "function": dict(entry["function"])})
-    return {**delta, "tool_calls": merged}
+    return merged
 
 
 def _same_call(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

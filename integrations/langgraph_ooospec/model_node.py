@@ -20,7 +20,7 @@ class SpeculativeModelNode(Runnable[Any, Any]):
 
     Args:
         model: A chat model. A `BaseChatOpenAI` of another class is accelerated; others run as they are.
-        tools: What it may call; None leaves the model as it is, bound or not.
+        tools: What it may call; without any the model stays as it is, bound or not (vLLM refuses an empty list).
         tool_choice: As `bind_tools` takes it.
         messages_key: Where the state holds its messages, and where the answer goes.
         input_messages_key: Where the messages are read from, if elsewhere (a summary that another node keeps, say).
@@ -78,7 +78,7 @@ def _bound(
 ) -> Runnable[Any, Any]:
     if isinstance(model, BaseChatOpenAI) and not isinstance(model, ChatOoOSpec):
         model = accelerate(model)
-    if tools is None:
+    if not tools:
         return model
     if not isinstance(model, BaseChatModel):
         msg = f"tools need a chat model to be bound to, not a {type(model).__name__!r}: bind them yourself"

@@ -7,6 +7,9 @@ from functools import cache
 from typing import Any, NoReturn, SupportsIndex
 
 import openai
+from openai._legacy_response import LegacyAPIResponse as RawResponse
+
+__all__ = ["Connected", "RawResponse", "no_copy", "obstacle", "say_obstacle"]
 
 log = logging.getLogger(__name__)
 

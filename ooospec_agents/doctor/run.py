@@ -50,7 +50,9 @@ def examine(servers: Servers) -> Iterator[Finding]:
         ours = servers.sidecar is not None
         yield from look_at_sidecar(sidecar, servers.sidecar_model, servers.sidecar_api_key, ours=ours)
     else:
+        known = target.status is not None
         text = "none named, and the target has none: drafts come from schema, conversation and history"
+        text = text if known else "none named, and no target could be asked for its own"
         yield Finding("sidecar", "note", text, "ooospec serve sidecar --model MODEL")
     if servers.adapter is not None:
         yield from look_at_adapter(servers.adapter)

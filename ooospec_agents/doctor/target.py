@@ -93,7 +93,9 @@ def try_hint_path(base_url: str, model: str, api_key: str = "") -> Finding:
     if (report.get("hint") or {}).get("arrived"):
         accepted = sum((report.get("accepted") or {}).values())
         return Finding(
-            "hint path", "ok", f"a posted hint came; {accepted} of {report.get('tokens')} tokens were drafted"
+            "hint path",
+            "ok",
+            f"a posted hint came; {accepted} of {report.get('tokens')} tokens were drafted and accepted",
         )
     text = "a posted hint did not come: with several replicas, the post and the request may reach different ones"
     return Finding("hint path", "problem", text, f"{_SERVE} --sidecar URL")

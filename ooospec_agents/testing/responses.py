@@ -97,7 +97,8 @@ def _events(number: int, reply: Reply, body: Mapping[str, Any]) -> Iterator[dict
             yield {"type": "response.function_call_arguments.done", **at, **done}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     whole = response(number, reply, body)
-    yield {"type": f"response.{whole['status']}", "response": whole}
+    # So it ends in vLLM also where the answer was cut, which the status says.
+    yield {"type": "response.completed", "response": whole}
 
 
 def _text_events(at: dict[str, Any], part: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ooospec_agents.catalog import Catalog
+from ooospec_agents.chat_request import forced_function, messages_of
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import Method, RequestSpec
@@ -23,14 +24,7 @@ from ooospec_agents.hint import Hint
 from ooospec_agents.predictor.merge import merge
 from ooospec_agents.vllm_plugin.accounts import Accounts
 from ooospec_agents.vllm_plugin.ceiling import replay_allowed
-from ooospec_agents.vllm_plugin.chat_body import (
-    BodyError,
-    Wishes,
-    forced_function,
-    messages_of,
-    take_wishes,
-    tools_of,
-)
+from ooospec_agents.vllm_plugin.chat_body import BodyError, Wishes, take_wishes, tools_of
 from ooospec_agents.vllm_plugin.faults import Faults
 from ooospec_agents.vllm_plugin.holdout import Group, Holdout
 from ooospec_agents.vllm_plugin.tenancy import TENANT_HEADER, internal_id, tenant_of

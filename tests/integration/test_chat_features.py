@@ -299,5 +299,5 @@ class TestCopies:
 
     @pytest.mark.parametrize("fail", [copy.deepcopy, pickle.dumps])
     def test_so_do_those_of_an_accelerated_stock_model(self, scripted_target: TargetMaker, fail: Any) -> None:
-        with pytest.raises(TypeError, match="'OpenAI' holds open connections"):
+        with pytest.raises(TypeError, match="OpenAI' holds open connections"):
             fail(accelerate(stock(scripted_target())).root_client)

@@ -9,7 +9,6 @@ import pytest
 from langchain_core.tools import tool
 from langchain_ooospec import ChatOoOSpec
 
-from ooospec_agents import client
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.hint import Hint
 from ooospec_agents.predictor import folder
@@ -38,8 +37,8 @@ def get_weather(city: str) -> str:
 
 
 def test_a_clients_own_span_predictor_hints(scripted_target: TargetMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "find", lambda: Path())
-    monkeypatch.setattr(client, "loader", lambda folder: Scripted)
+    monkeypatch.setattr(folder, "find", lambda: Path())
+    monkeypatch.setattr(folder, "loader", lambda _: Scripted)
     target = scripted_target(Reply(calls=(WEATHER,), wait_for_hint_s=5))
     model = ChatOoOSpec(model="scripted", base_url=target.base_url, api_key="key", sidecar="span")
     bound = model.bind_tools([get_weather])

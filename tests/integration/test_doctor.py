@@ -148,6 +148,7 @@ class TestCommand:
         done = self.run("--target", target.url, "--sidecar", sidecar.url, "--json")
         read = json.loads(done.stdout)
         found = {one["check"]: one["level"] for one in read["findings"]}
+        assert "tokens were drafted and accepted" in done.stdout
         assert {name: found[name] for name in ("python", "target", "plugin", "sidecar", "hint path")} == dict.fromkeys(
             ("python", "target", "plugin", "sidecar", "hint path"), "ok"
         )
@@ -156,3 +157,4 @@ class TestCommand:
         done = self.run("--target", NOWHERE)
         assert done.exit_code == 1
         assert "mend: ooospec serve target --model MODEL --port 9" in done.stdout
+        assert "no target could be asked" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,17 @@ def test_it_runs(scripted_target: TargetMaker, name: str) -> None:
     assert all(body["tools"] for body in target.chats)
     chats = [request for request in target.requests if request.path == "/v1/chat/completions"]
     assert all(request.headers["x-ooospec-report"] == "1" for request in chats), "some were not accelerated"
+
+
+def test_the_quick_start_of_the_readme_runs(scripted_target: TargetMaker, tmp_path: Path) -> None:
+    section = (EXAMPLES.parent / "README.md").read_text("utf-8").partition("## Quick start\n")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.S)
+    target = scripted_target(oblige)
+    assert "http://127.0.0.1:8000/v1" in code
+    script = tmp_path / "quick_start.py"
+    script.write_text(code.replace("http://127.0.0.1:8000/v1", target.base_url), "utf-8")
+    assert ": sunny" in run(str(script))
+    assert [body["tools"][0]["function"]["name"] for body in target.chats] == ["get_weather"] * 2
 
 
 def test_with_a_sidecar_and_a_plain_target(scripted_target: TargetMaker, scripted_sidecar: SidecarMaker) -> None:

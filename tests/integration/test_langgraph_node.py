@@ -87,6 +87,14 @@ def test_other_messages_keys_and_attributes(target: ScriptedTarget) -> None:
     assert node.invoke(State())["talk"][0].content == "You said: How tall is 'Galdhøpiggen'?"
 
 
+@pytest.mark.parametrize("kind", [ChatOoOSpec, ChatOpenAI])
+@pytest.mark.parametrize("tools", [None, []])
+def test_a_node_without_tools_asks_for_none(target: ScriptedTarget, kind: Any, tools: Any) -> None:
+    model = kind(model="scripted", base_url=target.base_url, api_key="key")
+    assert kinds(SpeculativeModelNode(model, tools, tool_choice="any").invoke(QUESTION)) == ["ai"]
+    assert "tools" not in target.chats[0]
+
+
 def test_tools_need_a_chat_model() -> None:
     model = RunnableLambda(lambda _: AIMessage("hi"))
     with pytest.raises(TypeError, match="bind them yourself"):

@@ -11,6 +11,8 @@ from typing import Any
 
 import openai
 import pytest
+from langchain_ooospec import accelerate
+from langchain_openai import ChatOpenAI
 from openai_ooospec import AsyncOpenAI, OpenAI, accelerate_client
 from openai_ooospec.sdk import obstacle
 from pydantic import BaseModel
@@ -387,6 +389,19 @@ def test_a_client_of_another_class_is_refused() -> None:
     azure = openai.AzureOpenAI(azure_endpoint="http://127.0.0.1:9", api_key="k", api_version="1")
     with pytest.raises(TypeError, match="'AzureOpenAI'"):
         accelerate_client(azure)
+
+
+@pytest.mark.parametrize("name", ["workload_identity", "_provider"])
+def test_a_client_without_an_api_key_is_refused_and_its_model_left_alone(name: str, caplog: Any) -> None:
+    client = openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="key")
+    assert isinstance(accelerate_client(client), OpenAI)
+    setattr(client, name, object())
+    with pytest.raises(TypeError, match=f"by '{name.strip('_')}'"):
+        accelerate_client(client)
+    model = ChatOpenAI(model="m", base_url="http://127.0.0.1:9/v1", api_key="key")
+    setattr(model.root_client, name, object())
+    assert accelerate(model).root_client is model.root_client
+    assert "is used without acceleration" in caplog.text
 
 
 class TestSdkSeam:

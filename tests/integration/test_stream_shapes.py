@@ -1,7 +1,7 @@
-"""Every shape of a stream, read by the accumulators of LangChain, of the OpenAI SDK, and by `ChatOoOSpec`.
+"""Every shape of a stream, read by the accumulators of LangChain, of the OpenAI SDK, and by our models.
 
-What stock LangChain and the SDK make of a shape is written down, right or wrong: where they fail, `ChatOoOSpec`
-must not, and a target must not send that shape to others.
+What stock LangChain and the SDK make of a shape is written down, right or wrong: where they fail, `ChatOoOSpec` and
+accelerated models must not, and a target must not send that shape to others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 
 import openai
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
-from langchain_ooospec import ChatOoOSpec
+from langchain_ooospec import ChatOoOSpec, accelerate
 from langchain_openai import ChatOpenAI
 from openai_ooospec import OpenAI
 
@@ -72,8 +73,12 @@ def events(model: BaseChatModel) -> AIMessage:
     return stream.output
 
 
-def of(kind: type[BaseChatModel], target: ScriptedTarget) -> BaseChatModel:
+def of(kind: Any, target: ScriptedTarget) -> Any:
     return kind(model="scripted", base_url=target.base_url, api_key="key")
+
+
+def accelerated(**options: Any) -> ChatOpenAI:
+    return accelerate(ChatOpenAI(**options))
 
 
 def called(message: AIMessage) -> list[tuple[str, Any]]:
@@ -90,12 +95,31 @@ def test_the_table_has_every_shape() -> None:
 
 @ROWS
 @pytest.mark.parametrize("read", [whole, awhole, events])
+@pytest.mark.parametrize("kind", [ChatOoOSpec, accelerated], ids=["ours", "accelerated"])
 def test_ours_reads_the_calls(
-    scripted_target: TargetMaker, read: Any, shape: StreamShape, calls: tuple[Call, ...], langchain: Any, sdk: Any
+    scripted_target: TargetMaker, kind: Any, read: Any, shape: Any, calls: tuple[Call, ...], langchain: Any, sdk: Any
 ) -> None:
-    message = read(of(ChatOoOSpec, scripted_target(Reply(calls=calls, shape=shape))))
+    message = read(of(kind, scripted_target(Reply(calls=calls, shape=shape))))
     assert called(message) == sent(calls)
     assert message.invalid_tool_calls == []
+
+
+@ROWS
+def test_what_callbacks_see_is_readable_too(
+    scripted_target: TargetMaker, shape: StreamShape, calls: tuple[Call, ...], langchain: Any, sdk: Any
+) -> None:
+    """Token streams of LangGraph are made of it."""
+
+    class Seen(BaseCallbackHandler):
+        total: Any = None
+
+        def on_llm_new_token(self, token: str, *, chunk: Any = None, **_: Any) -> None:
+            self.total = chunk.message if self.total is None else self.total + chunk.message
+
+    seen = Seen()
+    model = of(ChatOoOSpec, scripted_target(Reply(calls=calls, shape=shape)))
+    list(model.with_config(callbacks=[seen]).stream("Go"))
+    assert called(seen.total) == sent(calls)
 
 
 @ROWS
@@ -139,43 +163,3 @@ def _json(text: str | None) -> Any:
         return json.loads(text or "")
     except ValueError:
         return text
-
-
-CUT = ['{"x":1,"y":"ab', '{"x":[1,2', "", "{", '{"x":"a\\', '{"x":{"a":"b"', '{"x": tr', '{"x":"a\\u00', '{"x":"]}']
-
-
-class TestCutByLength:
-    @pytest.mark.parametrize("text", CUT)
-    @pytest.mark.parametrize("read", [whole, awhole, events])
-    def test_a_cut_call_is_invalid(self, scripted_target: TargetMaker, read: Any, text: str) -> None:
-        calls = (TWO[0], Call("g", text))
-        message = read(of(ChatOoOSpec, scripted_target(Reply(calls=calls, finish_reason="length"))))
-        assert called(message) == [("f", {"x": 1})]
-        (invalid,) = message.invalid_tool_calls
-        assert invalid["name"] == "g"
-        assert invalid["args"].startswith(text)
-
-    def test_stock_langchain_takes_it_for_whole(self, scripted_target: TargetMaker) -> None:
-        target = scripted_target(Reply(calls=(Call("g", CUT[0]),), finish_reason="length"))
-        assert called(whole(of(ChatOpenAI, target))) == [("g", {"x": 1, "y": "ab"})]
-
-    @pytest.mark.parametrize("read", [whole, awhole, events])
-    def test_whole_calls_before_the_end_stay(self, scripted_target: TargetMaker, read: Any) -> None:
-        message = read(of(ChatOoOSpec, scripted_target(Reply(calls=TWO, finish_reason="length"))))
-        assert called(message) == sent(TWO)
-        assert message.invalid_tool_calls == []
-
-    def test_without_a_stream_it_is_invalid_too(self, scripted_target: TargetMaker) -> None:
-        target = scripted_target(Reply(calls=(Call("g", CUT[0]),), finish_reason="length"))
-        message = of(ChatOoOSpec, target).invoke("Go")
-        assert message.tool_calls == []
-        assert [call["args"] for call in message.invalid_tool_calls] == [CUT[0]]
-
-    def test_the_sdk_raises(self, scripted_target: TargetMaker) -> None:
-        target = scripted_target(Reply(calls=(Call("g", CUT[0]),), finish_reason="length"))
-        with (
-            OpenAI(base_url=target.base_url, api_key="key") as client,
-            pytest.raises(openai.LengthFinishReasonError),
-            client.chat.completions.stream(model="m", messages=[]) as stream,
-        ):
-            stream.get_final_completion()
