@@ -23,6 +23,8 @@ from ooospec_agents.testing.sidecar import ScriptedSidecar
 
 COOLDOWN_S = 0.3
 """The breaker's rest in these runs; 15 s in production."""
+HANGING_S = 0.1
+"""Silence that counts as a failure in these runs; 2 s in production. A request takes about as long."""
 
 
 async def sidecar_fault(
@@ -50,28 +52,36 @@ async def sidecar_fault(
             if model:
                 bench.sidecar._backend._model = "m"  # type: ignore[attr-defined]
             sidecar.misbehave()
-            await asyncio.sleep(COOLDOWN_S)
-            for _ in range(20):
-                await bench.ask()
-                if bench.sidecar.counts["hint"]:
-                    break
-            well = bench.sidecar.counts["hint"] > 0 and not bench.sidecar.resting
-            outcome.breaker = f"{'opened' if opened else 'not needed'}, {'closed again' if well else 'still open'}"
+            outcome.breaker = f"{'opened' if opened else 'not needed'}, {await _mended(bench)}"
     return outcome
 
 
 async def hanging(requests: int) -> Outcome:
-    """A sidecar that never answers while each wave is given up after a moment."""
+    """A sidecar that never answers while requests end, which is how it is noticed; then it is well again."""
     outcome = Outcome("sidecar hangs")
     base = await usual(requests)
     with ScriptedSidecar(ANSWERS, delay_s=30.0) as sidecar:
         async with under(outcome, sidecar.url) as bench:
-            took = [await bench.ask() for _ in range(requests)]
+            worker, breaker = bench.sidecar, bench.sidecar._breaker
+            worker._patience_s, breaker._cooldown_s = HANGING_S, COOLDOWN_S
+            took = [await bench.ask() for _ in range(max(requests, 6))]
             outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
-            outcome.breaker = "not needed: a wave is cancelled with its request"
-            outcome.counters["waves running at the end"] = bench.sidecar._running
+            opened = breaker._failed >= breaker._limit
+            outcome.counters["waves running at the end"] = worker._running
             sidecar.misbehave()
+            outcome.breaker = f"{'opened' if opened else 'not needed'}, {await _mended(bench)}"
     return outcome
+
+
+async def _mended(bench: Bench) -> str:
+    """Ask until the sidecar, which is well again, is heard."""
+    await asyncio.sleep(COOLDOWN_S)
+    for _ in range(20):
+        await bench.ask()
+        if bench.sidecar.counts["hint"]:
+            break
+    well = bench.sidecar.counts["hint"] > 0 and not bench.sidecar.resting
+    return "closed again" if well else "still open"
 
 
 async def hint_fault(name: str, requests: int, act: Callable[[Bench, int], Awaitable[None]]) -> Outcome:

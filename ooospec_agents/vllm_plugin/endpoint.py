@@ -91,7 +91,7 @@ class EndpointPlugin:
             holdout=self._holdout(),
             metrics=self._metrics(),
         )
-        atexit.register(_remove_sockets)
+        atexit.register(remove_sockets)
         if reason:
             logger.warning("ooospec: requests are served without drafts: %s", reason)
         else:
@@ -166,7 +166,8 @@ def _local_ranks(args: Namespace) -> int:
     return int(local or getattr(args, "data_parallel_size", None) or 1)
 
 
-def _remove_sockets() -> None:
+def remove_sockets() -> None:
+    """Remove the folder of the sockets when the server ends."""
     folder = Path(os.environ.get(SOCKET_DIR_VARIABLE, ""))
     if folder.name.startswith(SOCKET_DIR_PREFIX):  # one of ours, and no folder that a user chose
         shutil.rmtree(folder, ignore_errors=True)

@@ -18,12 +18,13 @@ from ooospec_agents.testing.sidecar import ScriptedSidecar
 
 DOCS = Path(__file__).parents[2] / "docs"
 REQUESTS = 6
-BREAKING = {"refused", "half_closed", "429", "500", "wrong_model", "wrong_json", "wrong_shape"}
+BREAKING = {"refused", "half_closed", "429", "500", "wrong_model", "wrong_json", "wrong_shape", "hanging"}
 COUNTED = {
     **dict.fromkeys(("refused", "half_closed"), "waves: down"),
     **dict.fromkeys(("429", "500"), "waves: server"),
     **dict.fromkeys(("wrong_json", "wrong_shape"), "waves: garbage"),
     "wrong_model": "waves: model",
+    "hanging": "waves: silent",
     "late": "hints late",
 }
 
