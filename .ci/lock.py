@@ -1,4 +1,4 @@
-"""The lock file of CI: what `.venv` has of all that `.[langchain,cpu,dev]` needs. `make lock` writes it, after a green run.
+"""The lock file of CI: what `.venv` has of all that `.[langchain,cpu,dev]` needs; `make lock` runs this.
 
 Only names and versions: no address of a registry, no path, and no label of a build, so that it fits every index.
 """
@@ -6,6 +6,7 @@ Only names and versions: no address of a registry, no path, and no label of a bu
 from __future__ import annotations
 
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -13,36 +14,36 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-PROJECT = "ooospec-agents"
-EXTRAS = frozenset({"langchain", "cpu", "dev"})
-LEFT_OUT = frozenset({PROJECT, "torchvision", "torchaudio", "torchcodec"})
-"""The project itself, and what the Makefile uninstalls."""
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = ("langchain", "cpu", "dev")
+LEFT_OUT = frozenset({"torchvision", "torchaudio", "torchcodec"})
+"""What the Makefile uninstalls."""
 HEAD = "# Written by `make lock`. What CI installs: names and versions, as constraints.\n"
 
 
-def closure(project: str, extras: frozenset[str]) -> dict[str, str]:
-    """Versions installed here of all that a distribution with these extras needs, by name."""
+def closure(asked: list[str]) -> dict[str, str]:
+    """Versions installed here of what is asked for and of all that it needs, by name."""
     found: dict[str, str] = {}
-    todo = [(project, extras)]
-    seen: set[tuple[str, frozenset[str]]] = set()
+    seen: set[str] = set()
+    todo = [(Requirement(text), "") for text in asked]
     while todo:
-        name, wanted = todo.pop()
-        if (name, wanted) in seen:
+        requirement, extra = todo.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
             continue
-        seen.add((name, wanted))
-        try:
-            distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            continue  # for another system or Python
+        name = canonicalize_name(requirement.name)
+        if name in LEFT_OUT:
+            continue
+        distribution = metadata.distribution(name)
         found[name] = Version(distribution.version).public
-        for text in distribution.requires or ():
-            requirement = Requirement(text)
-            marker = requirement.marker
-            if marker is None or any(marker.evaluate({"extra": extra}) for extra in (*wanted, "")):
-                todo.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
-    return {name: version for name, version in sorted(found.items()) if name not in LEFT_OUT}
+        for wanted in ("", *requirement.extras):
+            if f"{name}[{wanted}]" not in seen:
+                seen.add(f"{name}[{wanted}]")
+                todo += [(Requirement(text), wanted) for text in distribution.requires or ()]
+    return dict(sorted(found.items()))
 
 
 if __name__ == "__main__":
-    pins = "".join(f"{name}=={version}\n" for name, version in closure(PROJECT, EXTRAS).items())
+    extras = PROJECT["optional-dependencies"]
+    asked = PROJECT["dependencies"] + [text for extra in EXTRAS for text in extras[extra]]
+    pins = "".join(f"{name}=={version}\n" for name, version in closure(asked).items())
     Path(sys.argv[1]).write_text(HEAD + pins, encoding="utf-8")

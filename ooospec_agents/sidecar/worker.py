@@ -93,7 +93,7 @@ class SidecarWorker:
         self._prepared: OrderedDict[str, None] = OrderedDict()
         self._said: set[str] = set()
         self.counts: Counter[str] = Counter()
-        """What became of the waves: "hint", "nothing", "busy", "open", "late", "silent" and the kinds of `SidecarError`."""
+        """What became of the waves: "hint", "nothing", "busy", "open", "late", "silent", kinds of `SidecarError`."""
 
     @property
     def resting(self) -> bool:

@@ -1,7 +1,7 @@
 """`vllm serve` for several API servers: `python -m ooospec_agents.vllm_plugin.serve --model ... --api-server-count 2`.
 
-vLLM's `openai.api_server`, which serves well with one, overlooks `--api-server-count`; only the command `vllm serve` heeds
-it, and that one does not start where the distribution is not called "vllm", as builds for the CPU are not.
+vLLM's `openai.api_server`, which serves well with one, overlooks `--api-server-count`; only the command `vllm serve`
+heeds it, and that one does not start where the distribution is not called "vllm", as builds for the CPU are not.
 """
 
 from __future__ import annotations

@@ -167,9 +167,7 @@ async def test_an_answer_between_ends_the_silence() -> None:
 
 async def test_the_answer_to_the_first_of_two_calls_ends_the_silence() -> None:
     clock, backend = Clock(), Backend()
-    worker = SidecarWorker(
-        backend, function_first=True, breaker=CircuitBreaker(failures=1, clock=clock), clock=clock
-    )
+    worker = SidecarWorker(backend, function_first=True, breaker=CircuitBreaker(failures=1, clock=clock), clock=clock)
     answer = backend.complete
 
     async def slow_slots(prompts: Sequence[str], max_tokens: int) -> list[Completion]:
