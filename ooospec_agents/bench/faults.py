@@ -19,6 +19,7 @@ import typer
 from ooospec_agents.bench.fault_bench import ANSWERS, STEP_S, Bench, Outcome, hang_up, request, under, usual
 from ooospec_agents.bench.summary import save
 from ooospec_agents.hint import Hint
+from ooospec_agents.testing.engine import PREFILL_S
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
 COOLDOWN_S = 0.3
@@ -143,6 +144,42 @@ async def clients_gone(requests: int) -> Outcome:
     return outcome
 
 
+async def aborted(requests: int) -> Outcome:
+    """Requests that the engine ends in the middle; the next one is served as ever."""
+    outcome = Outcome("requests aborted")
+    base = await usual(requests)
+    async with under(outcome) as bench:
+        engine = bench.target.engine
+        for _ in range(requests):
+            body = request("a town with a long name " * 20)
+            answer = asyncio.create_task(bench.client.post("/v1/chat/completions", json=body))
+            while not engine.requests:
+                await asyncio.sleep(0.001)
+            for req_id in list(engine.requests):
+                engine.abort(req_id)
+            await answer
+        took = [await bench.ask() for _ in range(requests)]
+        outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
+        outcome.counters["rows left"] = len(engine.requests)
+    return outcome
+
+
+async def cancelled(requests: int) -> Outcome:
+    """Requests that are cancelled once they were announced and before they begin."""
+    outcome = Outcome("requests cancelled before they begin")
+    base = await usual(requests)
+    async with under(outcome) as bench:
+        for _ in range(requests):
+            answer = asyncio.create_task(bench.client.post("/v1/chat/completions", json=request("Ulm")))
+            await asyncio.sleep(PREFILL_S / 3)
+            answer.cancel()
+            await asyncio.wait([answer])
+        took = [await bench.ask() for _ in range(requests)]
+        outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
+        outcome.counters["rows left"] = len(bench.target.engine.requests)
+    return outcome
+
+
 async def preempted(requests: int) -> Outcome:
     """Requests that lose their place, and their draft, every few steps."""
     outcome = Outcome("requests preempted")
@@ -201,6 +238,8 @@ CASES: dict[str, Callable[[int], Coroutine[Any, Any, Outcome]]] = {
     "foreign": lambda n: hint_fault("hints for others' ids", n, _foreign),
     "wrong": lambda n: hint_fault("hints wrong", n, _wrong),
     "client_gone": clients_gone,
+    "aborted": aborted,
+    "cancelled": cancelled,
     "preempted": preempted,
     "restarted": restarted,
     "clock": clock_jumps,
@@ -213,6 +252,9 @@ proposer, drafter) over a scripted engine and a scripted sidecar on loopback; a 
 others run the faults. "identical" counts outputs equal to those of a server without us. "added" is the median time that
 the fault adds to a request, beside one without a fault and without a sidecar on the same machine; a step of the
 scripted engine takes {step_ms:g} ms. Every kind of fault is logged once, until it is mended.
+
+A full disk is no fault of a request: the servers keep nothing on one. Weights, training states and results are written
+whole or not at all, and what is said names the folder (`tests/unit/test_full_disk.py`).
 """
 
 

@@ -214,8 +214,13 @@ SERVE_SEAMS = (
     Seam(
         "entrypoints/cli/serve.py", "run_multi_api_server", (), ("setup_multiprocess_prometheus()",), "metrics add up"
     ),
-    Seam("entrypoints/launchers/cli_args.py", "make_arg_parser", ("parser",), (), "their flags are read"),
-    Seam("entrypoints/serve/utils/api_utils.py", "cli_env_setup", (), (), "their environment"),
+    Seam(
+        "entrypoints/cli/serve.py",
+        "",
+        (),
+        ("make_arg_parser,", "make_arg_parser(serve_parser)"),
+        "their flags are read",
+    ),
     Seam("logger.py", "configure_logging_from_args", ("args",), (), "their logs"),
 )
 """What `serve` relies on; without it only several API servers are out of reach."""

@@ -7,20 +7,19 @@ heeds it, and that one does not start where the distribution is not called "vllm
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Serve as `vllm serve` does, with the flags of `openai.api_server`."""
-    from vllm.entrypoints.cli.serve import ServeSubcommand
-    from vllm.entrypoints.launchers.cli_args import make_arg_parser
-    from vllm.entrypoints.serve.utils.api_utils import cli_env_setup
+    from vllm.entrypoints.cli.serve import ServeSubcommand, make_arg_parser  # its home moved in 0.33
     from vllm.logger import configure_logging_from_args
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
     from ooospec_agents.vllm_plugin.endpoint import remove_sockets
 
-    cli_env_setup()
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # as vLLM's commands do
     parser = make_arg_parser(FlexibleArgumentParser(description="vLLM with several API servers."))
     args = parser.parse_args(argv)
     configure_logging_from_args(args)
