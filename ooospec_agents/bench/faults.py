@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -39,6 +40,7 @@ async def sidecar_fault(
         sidecar.port = int(sidecar.url.rpartition(":")[2])
         async with under(outcome, sidecar.url) as bench:
             bench.sidecar._breaker._cooldown_s = COOLDOWN_S
+            bench.sidecar._patience_s = math.inf  # `hanging` looks at silence
             if model:
                 bench.sidecar._backend._model = model  # type: ignore[attr-defined]
             sidecar.misbehave(**ill)

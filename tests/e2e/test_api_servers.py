@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     extra = ["--served-model-name", "target", "--max-model-len", "1024", "--api-server-count", "2"]
     plan = plan_target(str(resolve("SmolLM2-135M-Instruct")), port=port, extra_args=extra)
     address, log = f"http://127.0.0.1:{port}", tmp_path_factory.mktemp("target") / "log"
-    with serving(plan, f"{address}/health", timeout=500, log=log):
+    with serving(plan, f"{address}/health", timeout=900, log=log):
         yield address, log
 
 

@@ -94,7 +94,7 @@ def changed(read: Read, file: str, change: Callable[[str], str]) -> Read:
         (RUNNER, "output_token_ids.extend(", "output_token_ids.append(", "GPUModelRunner._bookkeeping_sync"),
         ("sampling_params.py", "seed: int | None", "seed: str", "SamplingParams"),
         ("v1/sample/rejection_sampler.py", "replace_from: int = 0,", "", "expand_batch_to_tokens"),
-        (EXECUTOR, "unique_reply_rank=self.output_rank", "", "MultiprocExecutor.take_draft_token_ids"),
+        (EXECUTOR, "unique_reply_rank=self.output_rank,", "", "MultiprocExecutor.take_draft_token_ids"),
     ],
 )
 def test_a_change_is_noticed(file: str, old: str, new: str, missing: str) -> None:
