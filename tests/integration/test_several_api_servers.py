@@ -25,6 +25,7 @@ from ooospec_agents.hint import Hint
 from ooospec_agents.testing.engine import ScriptedEngine
 from ooospec_agents.testing.plugin_target import PARSER, PluginTarget, scripted_output
 from ooospec_agents.vllm_plugin import accelerator
+from ooospec_agents.vllm_plugin.endpoint import local_ranks
 from ooospec_agents.vllm_plugin.sockets import SOCKET_DIR_VARIABLE
 
 PAIRS = [(server, engine) for server in range(2) for engine in range(2)]
@@ -36,13 +37,14 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def servers(told_of: int) -> AsyncIterator[tuple[list[PluginTarget], list[ScriptedEngine]]]:
-    """Two API servers over two data-parallel engines; the servers are told of so many."""
-    engines = [ScriptedEngine(dp_rank=rank) for rank in range(2)]
+async def servers(flags: dict[str, int]) -> AsyncIterator[tuple[list[PluginTarget], list[ScriptedEngine]]]:
+    """Two API servers, with these flags of vLLM's, over two data-parallel engines."""
+    first = flags.get("data_parallel_start_rank", 0)
+    engines = [ScriptedEngine(dp_rank=first + number) for number in range(2)]
     both = [PluginTarget(engines[0]) for _ in range(2)]
     try:
         for server in both:
-            args = Namespace(tool_call_parser=PARSER, data_parallel_size=told_of)
+            args = Namespace(tool_call_parser=PARSER, **flags)
             await server.plugin.init_state(server, server._fastapi.state, args)
         yield both, engines
     finally:
@@ -65,21 +67,46 @@ async def ask(server: PluginTarget, town: str) -> dict[str, Any] | None:
     return report
 
 
-@pytest.mark.parametrize(("told_of", "reached"), [(2, PAIRS), (1, [(0, 0), (1, 0)])], ids=["all", "one only"])
+@pytest.mark.parametrize(
+    ("flags", "reached"),
+    [
+        pytest.param({"data_parallel_size": 2}, PAIRS, id="all"),
+        pytest.param(
+            {"data_parallel_size": 4, "data_parallel_size_local": 2, "data_parallel_start_rank": 2},
+            PAIRS,
+            id="later ranks",
+        ),
+        pytest.param({"data_parallel_size": 1}, [(0, 0), (1, 0)], id="told of one only"),
+    ],
+)
 async def test_every_server_tells_every_engine(
-    told_of: int, reached: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flags: dict[str, int], reached: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setenv(SOCKET_DIR_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(accelerator, "REPORT_GRACE_S", 5.0 if told_of == 2 else 0.5)
+    monkeypatch.setattr(accelerator, "REPORT_GRACE_S", 0.5 if flags["data_parallel_size"] == 1 else 5.0)
     found = []
-    async with servers(told_of) as (both, engines):
+    async with servers(flags) as (both, engines):
         for server, engine in PAIRS:
             both[server].engine = engines[engine]  # vLLM's own load balancing chooses it
             report = await ask(both[server], f"town-{server}-{engine}")
             if report is not None and report["hint"]["used"]:
                 found.append((server, engine))
     assert found == reached
+
+
+@pytest.mark.parametrize(
+    ("flags", "ranks"),
+    [
+        ({}, [0]),
+        ({"size": 2, "size_local": None, "rank": None, "start_rank": None}, [0, 1]),
+        ({"size": 4, "rank": 3}, [3]),
+        ({"size": 4, "size_local": 2, "start_rank": 2}, [2, 3]),
+    ],
+)
+def test_the_ranks_behind_a_server_follow_from_its_flags(flags: dict[str, int | None], ranks: list[int]) -> None:
+    args = Namespace(**{f"data_parallel_{name}": value for name, value in flags.items()})
+    assert list(local_ranks(args)) == ranks
 
 
 PROGRAM = """
