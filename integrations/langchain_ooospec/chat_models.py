@@ -63,7 +63,9 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
 
     @model_validator(mode="after")
     def _set_ooospec_version(self) -> Self:
-        self._add_version("ooospec-agents", __version__)
+        add = getattr(self, "_add_version", None)  # langchain-core 1.0 keeps no versions
+        if add is not None:
+            add("ooospec-agents", __version__)
         return self
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ MAX_MODELS = 16
 """Most models remembered with their accelerated twins; the one unused longest goes first."""
 
 
-class OoOSpecMiddleware(AgentMiddleware[Any, Any, Any]):
+class OoOSpecMiddleware(AgentMiddleware[Any, Any]):  # 1.0 has no third parameter, later ones have a default
     """Runs each model call of an agent on an accelerated twin of the agent's model.
 
     The model, its tools and its settings stay as they are. Models that are no `BaseChatOpenAI`, and a

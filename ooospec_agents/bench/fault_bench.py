@@ -70,11 +70,13 @@ class Bench:
 
     async def ask(self, city: str = "Ulm", **xargs: Any) -> float:
         """One request; its seconds."""
-        body = request(city, **xargs)
+        body = request(city, ooospec_report=1, **xargs)
         began = time.perf_counter()
         answer = (await self.client.post("/v1/chat/completions", json=body)).json()
         took = time.perf_counter() - began
         self.outcome.requests += 1
+        if (answer.get("ooospec") or {}).get("hint", {}).get("used"):
+            self.outcome.counters["hints used"] = self.outcome.counters.get("hints used", 0) + 1
         self.outcome.identical += answer["choices"][0]["message"]["content"] == scripted_output(body)
         return took
 

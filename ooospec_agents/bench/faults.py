@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -19,10 +20,13 @@ import typer
 from ooospec_agents.bench.fault_bench import ANSWERS, STEP_S, Bench, Outcome, hang_up, request, under, usual
 from ooospec_agents.bench.summary import save
 from ooospec_agents.hint import Hint
+from ooospec_agents.testing.engine import PREFILL_S
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
 COOLDOWN_S = 0.3
 """The breaker's rest in these runs; 15 s in production."""
+HANGING_S = 0.1
+"""Silence that counts as a failure in these runs; 2 s in production. A request takes about as long."""
 
 
 async def sidecar_fault(
@@ -36,6 +40,7 @@ async def sidecar_fault(
         sidecar.port = int(sidecar.url.rpartition(":")[2])
         async with under(outcome, sidecar.url) as bench:
             bench.sidecar._breaker._cooldown_s = COOLDOWN_S
+            bench.sidecar._patience_s = math.inf  # `hanging` looks at silence
             if model:
                 bench.sidecar._backend._model = model  # type: ignore[attr-defined]
             sidecar.misbehave(**ill)
@@ -50,28 +55,36 @@ async def sidecar_fault(
             if model:
                 bench.sidecar._backend._model = "m"  # type: ignore[attr-defined]
             sidecar.misbehave()
-            await asyncio.sleep(COOLDOWN_S)
-            for _ in range(20):
-                await bench.ask()
-                if bench.sidecar.counts["hint"]:
-                    break
-            well = bench.sidecar.counts["hint"] > 0 and not bench.sidecar.resting
-            outcome.breaker = f"{'opened' if opened else 'not needed'}, {'closed again' if well else 'still open'}"
+            outcome.breaker = f"{'opened' if opened else 'not needed'}, {await _mended(bench)}"
     return outcome
 
 
 async def hanging(requests: int) -> Outcome:
-    """A sidecar that never answers while each wave is given up after a moment."""
+    """A sidecar that never answers while requests end, which is how it is noticed; then it is well again."""
     outcome = Outcome("sidecar hangs")
     base = await usual(requests)
     with ScriptedSidecar(ANSWERS, delay_s=30.0) as sidecar:
         async with under(outcome, sidecar.url) as bench:
-            took = [await bench.ask() for _ in range(requests)]
+            worker, breaker = bench.sidecar, bench.sidecar._breaker
+            worker._patience_s, breaker._cooldown_s = HANGING_S, COOLDOWN_S
+            took = [await bench.ask() for _ in range(max(requests, 6))]
             outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
-            outcome.breaker = "not needed: a wave is cancelled with its request"
-            outcome.counters["waves running at the end"] = bench.sidecar._running
+            opened = breaker._failed >= breaker._limit
+            outcome.counters["waves running at the end"] = worker._running
             sidecar.misbehave()
+            outcome.breaker = f"{'opened' if opened else 'not needed'}, {await _mended(bench)}"
     return outcome
+
+
+async def _mended(bench: Bench) -> str:
+    """Ask until the sidecar, which is well again, is heard."""
+    await asyncio.sleep(COOLDOWN_S)
+    for _ in range(20):
+        await bench.ask()
+        if bench.sidecar.counts["hint"]:
+            break
+    well = bench.sidecar.counts["hint"] > 0 and not bench.sidecar.resting
+    return "closed again" if well else "still open"
 
 
 async def hint_fault(name: str, requests: int, act: Callable[[Bench, int], Awaitable[None]]) -> Outcome:
@@ -133,6 +146,42 @@ async def clients_gone(requests: int) -> Outcome:
     return outcome
 
 
+async def aborted(requests: int) -> Outcome:
+    """Requests that the engine ends in the middle; the next one is served as ever."""
+    outcome = Outcome("requests aborted")
+    base = await usual(requests)
+    async with under(outcome) as bench:
+        engine = bench.target.engine
+        for _ in range(requests):
+            body = request("a town with a long name " * 20)
+            answer = asyncio.create_task(bench.client.post("/v1/chat/completions", json=body))
+            while not engine.requests:
+                await asyncio.sleep(0.001)
+            for req_id in list(engine.requests):
+                engine.abort(req_id)
+            await answer
+        took = [await bench.ask() for _ in range(requests)]
+        outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
+        outcome.counters["rows left"] = len(engine.requests)
+    return outcome
+
+
+async def cancelled(requests: int) -> Outcome:
+    """Requests that are cancelled once they were announced and before they begin."""
+    outcome = Outcome("requests cancelled before they begin")
+    base = await usual(requests)
+    async with under(outcome) as bench:
+        for _ in range(requests):
+            answer = asyncio.create_task(bench.client.post("/v1/chat/completions", json=request("Ulm")))
+            await asyncio.sleep(PREFILL_S / 3)
+            answer.cancel()
+            await asyncio.wait([answer])
+        took = [await bench.ask() for _ in range(requests)]
+        outcome.added_ms = round((statistics.median(took) - base) * 1e3, 1)
+        outcome.counters["rows left"] = len(bench.target.engine.requests)
+    return outcome
+
+
 async def preempted(requests: int) -> Outcome:
     """Requests that lose their place, and their draft, every few steps."""
     outcome = Outcome("requests preempted")
@@ -191,6 +240,8 @@ CASES: dict[str, Callable[[int], Coroutine[Any, Any, Outcome]]] = {
     "foreign": lambda n: hint_fault("hints for others' ids", n, _foreign),
     "wrong": lambda n: hint_fault("hints wrong", n, _wrong),
     "client_gone": clients_gone,
+    "aborted": aborted,
+    "cancelled": cancelled,
     "preempted": preempted,
     "restarted": restarted,
     "clock": clock_jumps,
@@ -203,6 +254,9 @@ proposer, drafter) over a scripted engine and a scripted sidecar on loopback; a 
 others run the faults. "identical" counts outputs equal to those of a server without us. "added" is the median time that
 the fault adds to a request, beside one without a fault and without a sidecar on the same machine; a step of the
 scripted engine takes {step_ms:g} ms. Every kind of fault is logged once, until it is mended.
+
+A full disk is no fault of a request: the servers keep nothing on one. Weights, training states and results are written
+whole or not at all, and what is said names the folder (`tests/unit/test_full_disk.py`).
 """
 
 

@@ -266,9 +266,30 @@ def _drafting_speed(name: str, result: Mapping[str, Any]) -> str:
     return _section(f"The drafter alone: tokenizer of {result['target']}", name, result, note, _table(head, rows))
 
 
+def _soak(name: str, result: Mapping[str, Any]) -> str:
+    counts = result["counts"]
+    kinds = ", ".join(f"{counts[key]} {key.removeprefix('kind ')}" for key in counts if key.startswith("kind "))
+    wrong = ("errors", "different", "hints lost", "hints swapped", "reports missing")
+    note = (
+        f"{result['requests']:,} requests in {result['minutes']:.0f} minutes, 1 to {result['at_once']} at a time "
+        f"({kinds}): " + ", ".join(f"{counts.get(key, 0)} {key}" for key in wrong) + ". "
+        f"{counts.get('identical', 0):,} outputs were compared with undrafted ones and equal; "
+        f"{counts.get('hints posted', 0):,} hints were posted, {counts.get('posted arrived', 0):,} found theirs; "
+        f"{counts.get('unique values seen', 0):,} more requests showed the value that only their hint had."
+    )
+    rows = [
+        [what, result[f"{key}_start{unit}"], result[f"{key}_end{unit}"]]
+        for what, key, unit in (("memory, MB", "rss", "_mb"), ("open files", "files", ""), ("threads", "threads", ""))
+        if f"{key}_start{unit}" in result
+    ]
+    title = f"Soak: {result['target'] or 'scripted engine'}"
+    return _section(title, name, result, note, _table(["of the server", "start", "end"], rows) if rows else "")
+
+
 _SECTIONS = {
     "drafting_speed": _drafting_speed,
     "load": _load,
+    "soak": _soak,
     "client_cost": _client_cost,
     "bench": _bench,
     "paired": _paired,

@@ -1,6 +1,7 @@
 """A soak: many requests of all kinds for a long time; no error, no lost or swapped hint, memory, handles, threads flat.
 
-`make soak MINUTES=60` runs it against the real plugin over a scripted engine, and `--url` against a server that runs.
+`make soak MINUTES=60` runs it against the real plugin over a scripted engine, `--target` against a real one started for
+it with a scripted sidecar, `--url` against a server that runs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -78,36 +80,61 @@ def says_order(prompt: str) -> str:
     return f" {orders[-1]}" if orders and "value of order" in question else " null"
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is asked for.
+
+    Attributes:
+        minutes: Longest time.
+        requests: Most requests; 0: as many as the time allows.
+        most: Most requests at a time.
+        max_tokens: Of an answer.
+    """
+
+    minutes: float
+    requests: int
+    most: int
+    max_tokens: int = 256
+
+
 async def soak(
-    url: str, pid: int, model: str, api_key: str, *, minutes: float, requests: int, most: int, real: bool
+    url: str, pid: int, model: str, api_key: str, extent: Extent, *, real: bool, note: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Make requests until the time or the number is reached; the figures."""
+    """Make requests until the time or the number is reached; the figures, which `note` gets after each block, too."""
     headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-    limits = httpx.Limits(max_connections=most + 4, max_keepalive_connections=most + 4)
+    connections = extent.most + 4
+    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
+    block = min(BLOCK, max(extent.requests // 20, 10)) if extent.requests else BLOCK
     async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=600, trust_env=False) as client:
-        recorded = await record(client, model, PROMPTS) if real else None
-        traffic = Traffic(client, model, recorded)
+        recorded = await record(client, model, PROMPTS, extent.max_tokens) if real else None
+        traffic = Traffic(client, model, recorded, extent.max_tokens)
+        counts = traffic.counts
         began = time.monotonic()
         samples: list[Usage] = []
-        for level in levels(most):
-            done = traffic.counts["requests"]
-            if time.monotonic() - began > minutes * 60 or (requests and done >= requests):
+        figures: dict[str, Any] = {}
+        for level in levels(extent.most):
+            left = extent.requests - counts["requests"] if extent.requests else block
+            if time.monotonic() - began > extent.minutes * 60 or left <= 0:
                 break
-            await at_once(traffic, level, min(BLOCK, requests - done) if requests else BLOCK)
-            if pid and (not samples or traffic.counts["requests"] <= WARM):
+            await at_once(traffic, level, min(block, left))
+            if pid and (not samples or counts["requests"] <= min(WARM, extent.requests // 4 or WARM)):
                 samples = [usage(pid)]
             elif pid:
                 samples.append(usage(pid))
-        took = time.monotonic() - began
+            figures = _figures(traffic, (time.monotonic() - began) / 60, samples)
+            figures |= {"at_once": extent.most, "target": model if real else ""}
+            note(figures)
+    return figures
+
+
+def _figures(traffic: Traffic, minutes: float, samples: list[Usage]) -> dict[str, Any]:
     counts = traffic.counts
     answered = counts["identical"] + counts["different"]
     figures: dict[str, Any] = {
         "requests": counts["requests"],
         "errors": counts["errors"],
         "identical": round(counts["identical"] / answered, 6) if answered else None,
-        "minutes": round(took / 60, 2),
-        "at_once": most,
-        "scripted": not real,
+        "minutes": round(minutes, 2),
         "counts": dict(sorted(counts.items())),
         "problems": traffic.problems,
     }
@@ -129,22 +156,41 @@ def main(
     pid: Annotated[int, typer.Option(help="Its process on this machine, so that memory is measured.")] = 0,
     model: Annotated[str, typer.Option(help="Its model.")] = "scripted",
     api_key: Annotated[str, typer.Option(envvar="OPENAI_API_KEY", help="Its key.")] = "",
+    target: Annotated[str, typer.Option(help="A model to start a real server with.")] = "",
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of an answer.")] = 256,
 ) -> None:
     """Run a soak and write its figures; fails if anything was wrong."""
+    log = out.with_suffix(".log")
+    extent = Extent(minutes, requests, most, max_tokens)
     with ExitStack() as stack:
-        real = bool(url)
-        if not real:
+        real = bool(url or target)
+        if target:
+            sidecar = stack.enter_context(ForgetfulSidecar(says_order))
+            model, url = target.rpartition("/")[2], f"http://127.0.0.1:{_free_port()}"
+            pid = stack.enter_context(serving(real_plan(target, model, url, sidecar.url), f"{url}/health", 600, log))
+        elif not url:
             sidecar = stack.enter_context(ForgetfulSidecar(says_order))
             url = f"http://127.0.0.1:{_free_port()}"
             words = ["--port", url.rpartition(":")[2], "--sidecar", sidecar.url, "--step-ms", "2"]
             plan = LaunchPlan([sys.executable, "-m", "ooospec_agents.testing.plugin_target", *words])
-            pid = stack.enter_context(serving(plan, f"{url}/health", 120, out.with_suffix(".log")))
-        figures = asyncio.run(soak(url, pid, model, api_key, minutes=minutes, requests=requests, most=most, real=real))
-    save(out, "soak", figures)
+            pid = stack.enter_context(serving(plan, f"{url}/health", 120, log))
+        figures = asyncio.run(
+            soak(url, pid, model, api_key, extent, real=real, note=lambda found: save(out, "soak", found))
+        )
     typer.echo("\n".join(f"{name}: {value}" for name, value in figures.items()))
     wrong = ("errors", "different", "hints lost", "hints swapped", "reports missing")
     if any(figures["counts"].get(name) for name in wrong):
         raise typer.Exit(1)
+
+
+def real_plan(target: str, name: str, url: str, sidecar: str) -> LaunchPlan:
+    """The command of a real server with a scripted sidecar."""
+    from ooospec_agents.vllm_plugin.launch import plan_target
+    from ooospec_agents.weights import resolve
+
+    extra = ["--served-model-name", name, "--max-model-len", "2048"]
+    port = int(url.rpartition(":")[2])
+    return plan_target(str(resolve(target)), port=port, sidecar=sidecar, sidecar_model="scripted", extra_args=extra)
 
 
 class ForgetfulSidecar(ScriptedSidecar):

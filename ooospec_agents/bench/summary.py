@@ -13,6 +13,7 @@ from typing import Any
 
 from ooospec_agents.bench.requests import Answer
 from ooospec_agents.bench.stats import ratio_of_totals
+from ooospec_agents.files import replacing
 
 BASELINES = ("ar", "off")
 """What the others are compared with: stock vLLM, or, where it was not asked, our server not drafting."""
@@ -161,7 +162,8 @@ def save(path: Path, kind: str, content: dict[str, Any]) -> None:
     """Write a result file: its kind, the command and versions that made it, and its content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     result = {"kind": kind, "command": command_line(), "machine": machine(), **content}
-    path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def command_line() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from ooospec_agents.files import replacing
 from ooospec_agents.predictor.calibration import IDENTITY, Isotonic
 from ooospec_agents.predictor.encoder import Encoder, Shape, load_bert
 from ooospec_agents.predictor.pieces import TOKENIZER
@@ -78,9 +78,8 @@ def save(encoder: Encoder, tokenizer: Path, folder: Path) -> None:
             packed[name + _SCALE] = scale.squeeze(1).to(torch.float32)
         else:
             packed[name] = tensor.detach().to(torch.float16).contiguous()
-    partial = folder / f".{WEIGHTS}.partial"
-    save_file(packed, partial)
-    os.replace(partial, folder / WEIGHTS)
+    with replacing(folder / WEIGHTS) as partial:
+        save_file(packed, partial)
     (folder / SIZES).write_text(json.dumps(asdict(encoder.shape), indent=2) + "\n", encoding="utf-8")
     if not (folder / TOKENIZER).is_file():
         shutil.copyfile(tokenizer / TOKENIZER, folder / TOKENIZER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -15,19 +16,41 @@ from ooospec_agents.hint import Hint
 from ooospec_agents.privacy import told
 from ooospec_agents.runtime import background
 from ooospec_agents.sidecar import prompts
-from ooospec_agents.sidecar.backend import SidecarBackend, SidecarError
+from ooospec_agents.sidecar.backend import Completion, SidecarBackend, SidecarError
 from ooospec_agents.sidecar.breaker import CircuitBreaker
 from ooospec_agents.sidecar.client import CompletionsClient
 from ooospec_agents.sidecar.wave import SlotFilter, run_wave
 
 MAX_PREPARED = 256
 """Catalogs remembered as warmed."""
+SILENT_S = 2.0
+"""Seconds without an answer, of waves in a row whose requests ended meanwhile, that count as one failure."""
 _CLOSE_S = 1.0
 """Seconds that cancelled waves get to end."""
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class _Heard:
+    """A backend that notes when it last answered."""
+
+    def __init__(self, backend: SidecarBackend, clock: Callable[[], float]) -> None:
+        self._backend, self._clock = backend, clock
+        self.last = clock()
+        self.answered = False
+
+    async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
+        completions = await self._backend.complete(prompts, max_tokens)
+        self.last, self.answered = self._clock(), True
+        return completions
+
+    async def trained(self) -> bool:
+        return await self._backend.trained()
+
+    async def aclose(self) -> None:
+        await self._backend.aclose()
 
 
 class SidecarWorker:
@@ -40,6 +63,7 @@ class SidecarWorker:
         function_first: See `run_wave`.
         only: Which slots are asked for; all where None.
         breaker: Holds waves back while the sidecar fails.
+        clock: Monotonic seconds.
     """
 
     def __init__(
@@ -51,6 +75,7 @@ class SidecarWorker:
         function_first: bool = False,
         only: SlotFilter | None = None,
         breaker: CircuitBreaker | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backend = backend
         self._deadline_s = deadline_s
@@ -58,14 +83,17 @@ class SidecarWorker:
         self._function_first = function_first
         self._only = only
         self._breaker = breaker or CircuitBreaker()
+        self._clock = clock
         self._lock = threading.Lock()
+        self._patience_s = SILENT_S
+        self._silent_s = 0.0
         self._running = 0
         self._closed = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._prepared: OrderedDict[str, None] = OrderedDict()
         self._said: set[str] = set()
         self.counts: Counter[str] = Counter()
-        """What became of the waves: "hint", "nothing", "busy", "open", and the kinds of `SidecarError`."""
+        """What became of the waves: "hint", "nothing", "busy", "open", "late", "silent", kinds of `SidecarError`."""
 
     @property
     def resting(self) -> bool:
@@ -93,8 +121,9 @@ class SidecarWorker:
             named: The function that the request forces, or "".
             no_call_allowed: Whether the target may answer in text.
         """
-        wave = self._wave(catalog, messages, named, no_call_allowed)
-        return await self._guarded(wave)
+        heard = _Heard(self._backend, self._clock)
+        wave = self._wave(heard, catalog, messages, named, no_call_allowed)
+        return await self._guarded(wave, heard)
 
     def submit(
         self,
@@ -159,15 +188,19 @@ class SidecarWorker:
         return None
 
     async def _warm(self, catalog: Catalog) -> None:
+        heard = _Heard(self._backend, self._clock)
+
         async def wave() -> None:
-            example = not await self._backend.trained()
-            await self._backend.complete([prompts.prefix(catalog, example=example)], 1)
+            example = not await heard.trained()
+            await heard.complete([prompts.prefix(catalog, example=example)], 1)
 
-        await self._guarded(wave())
+        await self._guarded(wave(), heard)
 
-    async def _wave(self, catalog: Catalog, messages: Sequence[Any], named: str, no_call_allowed: bool) -> Hint | None:
+    async def _wave(
+        self, backend: SidecarBackend, catalog: Catalog, messages: Sequence[Any], named: str, no_call_allowed: bool
+    ) -> Hint | None:
         hint = await run_wave(
-            self._backend,
+            backend,
             catalog,
             messages,
             named=named,
@@ -178,7 +211,7 @@ class SidecarWorker:
         self.counts["nothing" if hint is None else "hint"] += 1
         return hint
 
-    async def _guarded(self, work: Coroutine[Any, Any, T]) -> T | None:
+    async def _guarded(self, work: Coroutine[Any, Any, T], heard: _Heard) -> T | None:
         """The work's result, or None: too busy, held back by the breaker, late, or failed."""
         task = asyncio.current_task()
         with self._lock:
@@ -203,7 +236,7 @@ class SidecarWorker:
         except Exception as error:
             self._failed("fault", f"Predicting with sidecar {self._name} failed: {told(error)}")
         except BaseException:
-            self._breaker.release()
+            self._abandoned(heard)
             raise
         else:
             self._worked()
@@ -228,7 +261,21 @@ class SidecarWorker:
             self._breaker.failure()
         self._say(kind, f"{message}. Requests go on without hints.")
 
+    def _abandoned(self, heard: _Heard) -> None:
+        """A wave's request ended first. A sidecar that hangs is known by many such waves without an answer."""
+        with self._lock:
+            self._silent_s = (0.0 if heard.answered else self._silent_s) + self._clock() - heard.last
+            silent_s = self._silent_s
+            failed = silent_s >= self._patience_s and not self._closed
+            if failed:
+                self._silent_s = 0.0
+        if failed:
+            self._failed("silent", f"Sidecar {self._name} gave no answer for {silent_s:.1f} s, and requests ended")
+        else:
+            self._breaker.release()
+
     def _worked(self) -> None:
+        self._silent_s = 0.0
         self._breaker.success()
         if self._said:
             self._said.clear()

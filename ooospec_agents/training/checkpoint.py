@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from ooospec_agents.files import replacing
 
 RESUME = "trainer.pt"
 """File that holds the optimiser; a finished run has none."""
@@ -47,9 +48,8 @@ def save_state(folder: Path, progress: Progress, parameters: dict[str, Any], opt
         "adapter": {name: value.detach().cpu() for name, value in parameters.items()},
         "optimiser": optimiser.state_dict(),
     }
-    partial = folder / f".{RESUME}.partial"
-    torch.save(state, partial)
-    os.replace(partial, folder / RESUME)
+    with replacing(folder / RESUME) as partial:
+        torch.save(state, partial)
 
 
 def load_state(folder: Path, parameters: dict[str, Any], optimiser: Any) -> Progress:
@@ -85,9 +85,8 @@ def write_record(folder: Path, record: dict[str, Any], progress: Progress) -> No
 
 
 def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _draw(path: Path, curve: list[tuple[float, int, float]]) -> None:

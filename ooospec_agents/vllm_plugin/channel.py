@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -202,8 +202,8 @@ class ApiChannel:
         on_news: Called with what a worker tells of itself along with a report.
     """
 
-    def __init__(self, dp_size: int = 1) -> None:
-        """Connect to the workers of `dp_size` local data-parallel ranks.
+    def __init__(self, ranks: Sequence[int] = (0,)) -> None:
+        """Connect to the workers of these data-parallel ranks, the local ones.
 
         Raises:
             ChannelError: The folder of the sockets cannot be used.
@@ -213,12 +213,12 @@ class ApiChannel:
         self.reply_address = address(f"api-{os.getpid()}-{secrets.token_hex(4)}")
         self._context: Any = Context()
         self._workers: list[Any] = []
-        self._sent: list[OrderedDict[str, None]] = [OrderedDict() for _ in range(dp_size)]
+        self._sent: list[OrderedDict[str, None]] = [OrderedDict() for _ in ranks]
         self._reports: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._catalogs = CatalogStore(0)
         self._inbox: Any = None
         try:
-            for rank in range(dp_size):
+            for rank in ranks:
                 socket = make_socket(self._context, SocketType.PUSH)
                 self._workers.append(socket)
                 socket.connect(worker_address(rank))
@@ -236,7 +236,7 @@ class ApiChannel:
         """
         self._receive()
         message = Open(spec if spec.reply_to else replace(spec, reply_to=self.reply_address))
-        told = [self._open(rank, message) for rank in range(len(self._workers))]
+        told = [self._open(index, message) for index in range(len(self._workers))]
         return any(told)
 
     def hint(self, request_id: str, hint: Hint) -> bool:
@@ -293,15 +293,15 @@ class ApiChannel:
         told = [self._send(socket, data) for socket in self._workers]
         return any(told)
 
-    def _open(self, rank: int, message: Open) -> bool:
-        sent = self._sent[rank]
+    def _open(self, index: int, message: Open) -> bool:
+        sent = self._sent[index]
         catalog_id = message.spec.catalog.id
         try:
             data = encode_open(message, with_catalog=not catalog_id or catalog_id not in sent)
         except MessageError as error:
             self._count(error)
             return False
-        if not self._send(self._workers[rank], data):
+        if not self._send(self._workers[index], data):
             return False
         if catalog_id:
             sent[catalog_id] = None

@@ -73,7 +73,7 @@ class EndpointPlugin:
         try:
             reason = f"{OFF} is set" if switched_off() else await _bind(engine_client)
             if not reason:
-                channel = ApiChannel(dp_size=_local_ranks(args))
+                channel = ApiChannel(local_ranks(args))
         except Exception as error:
             logger.warning("ooospec: not bound", exc_info=error)
             reason = f"{type(error).__name__}: {error}"
@@ -91,7 +91,7 @@ class EndpointPlugin:
             holdout=self._holdout(),
             metrics=self._metrics(),
         )
-        atexit.register(_remove_sockets)
+        atexit.register(remove_sockets)
         if reason:
             logger.warning("ooospec: requests are served without drafts: %s", reason)
         else:
@@ -160,13 +160,20 @@ async def _bind(engine_client: Any) -> str:
     return "; ".join(sorted({str(answer["reason"]) for answer in answers})) or "no worker answered"
 
 
-def _local_ranks(args: Namespace) -> int:
-    """Data-parallel ranks on this machine."""
-    local = getattr(args, "data_parallel_size_local", None)
-    return int(local or getattr(args, "data_parallel_size", None) or 1)
+def local_ranks(args: Namespace) -> range:
+    """The data-parallel ranks behind this server on this machine, by vLLM's flags."""
+
+    def given(name: str) -> int | None:
+        return getattr(args, f"data_parallel_{name}", None)
+
+    if (only := given("rank")) is not None:  # one server a rank, behind a balancer of the operator's
+        return range(only, only + 1)
+    first = given("start_rank") or 0
+    return range(first, first + (given("size_local") or given("size") or 1))
 
 
-def _remove_sockets() -> None:
+def remove_sockets() -> None:
+    """Remove the folder of the sockets when the server ends."""
     folder = Path(os.environ.get(SOCKET_DIR_VARIABLE, ""))
     if folder.name.startswith(SOCKET_DIR_PREFIX):  # one of ours, and no folder that a user chose
         shutil.rmtree(folder, ignore_errors=True)

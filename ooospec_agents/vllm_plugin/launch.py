@@ -25,6 +25,10 @@ EXTENSION = "ooospec_agents.vllm_plugin.extension.Extension"
 PARSER_PLUGIN = "ooospec_agents.vllm_plugin.fenced_parser"
 PARSER_NAME = "ooospec_json"
 
+ONE_SERVER = "vllm.entrypoints.openai.api_server"
+SEVERAL_SERVERS = "ooospec_agents.vllm_plugin.serve"
+"""Modules that serve with one API server, and with several, which the first would not start."""
+
 SOCKET_DIR_PREFIX = "ooospec-sockets-"
 """Folders of this name are removed when their server ends."""
 SIDECAR_URL = "OOOSPEC_SIDECAR_URL"
@@ -133,7 +137,7 @@ def plan_stock(
         extra_args: Further flags for vLLM. They win over ours.
     """
     flags = _Flags(extra_args)
-    argv = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    argv = [sys.executable, "-m", SEVERAL_SERVERS if flags.api_servers() > 1 else ONE_SERVER]
     argv += ["--model", model, "--host", host, "--port", str(port)]
     if not flags.given("--tool-call-parser"):
         argv += ["--tool-parser-plugin", PARSER_PLUGIN, "--tool-call-parser", PARSER_NAME]
@@ -283,6 +287,11 @@ class _Flags:
     def given(self, *names: str) -> bool:
         """Whether one of the flags is there."""
         return any(name in self._values for name in names)
+
+    def api_servers(self) -> int:
+        """How many API servers are asked for; vLLM itself says what is wrong with a number that is none."""
+        text = self.value("--api-server-count") or self.value("-asc") or "1"
+        return int(text) if text.isdecimal() else 1
 
     def value(self, name: str) -> str:
         """The value of a flag, or ""."""

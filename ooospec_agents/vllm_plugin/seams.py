@@ -168,6 +168,13 @@ SEAMS = (
         ("self.world_size", "tensor_parallel_size", "prefill_context_parallel_size"),
         "whose drafts are read",
     ),
+    Seam(
+        "v1/executor/multiproc_executor.py",
+        "MultiprocExecutor.take_draft_token_ids",
+        (),
+        ("'take_draft_token_ids'", "unique_reply_rank=self.output_rank"),
+        "one rank's drafts are read, and which",
+    ),
     Seam("config/parallel.py", "ParallelConfig", (), ("data_parallel_index",), "which socket is ours"),
     Seam("config/speculative.py", "", (), ("'custom_class'",), "the method's name"),
     Seam(
@@ -269,6 +276,29 @@ SEAMS = (
         "our tool parser is told that a stream is over",
     ),
 )
+
+SERVE_SEAMS = (
+    Seam(
+        "entrypoints/cli/serve.py",
+        "ServeSubcommand.cmd",
+        ("args",),
+        ("args.api_server_count>1", "run_multi_api_server(args)"),
+        "several API servers",
+    ),
+    Seam("entrypoints/cli/serve.py", "ServeSubcommand.validate", ("self", "args"), (), "their flags are checked"),
+    Seam(
+        "entrypoints/cli/serve.py", "run_multi_api_server", (), ("setup_multiprocess_prometheus()",), "metrics add up"
+    ),
+    Seam(
+        "entrypoints/cli/serve.py",
+        "",
+        (),
+        ("make_arg_parser,", "make_arg_parser(serve_parser)"),
+        "their flags are read",
+    ),
+    Seam("logger.py", "configure_logging_from_args", ("args",), (), "their logs"),
+)
+"""What `serve` relies on; without it only several API servers are out of reach."""
 
 
 def check_seams(read: Read, seams: tuple[Seam, ...] = SEAMS) -> list[str]:

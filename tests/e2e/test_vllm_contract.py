@@ -5,11 +5,23 @@ import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import ooospec_agents
-from ooospec_agents.vllm_plugin.seams import RUNNER, SEAMS, Read, check_seams, folder_reader, wheel_reader
+from ooospec_agents.vllm_plugin.proposer import output_rank
+from ooospec_agents.vllm_plugin.seams import (
+    RUNNER,
+    SEAMS,
+    SERVE_SEAMS,
+    Read,
+    check_seams,
+    folder_reader,
+    wheel_reader,
+)
+
+EXECUTOR = "v1/executor/multiproc_executor.py"
 
 APP = "entrypoints/launchers/app.py"
 
@@ -22,7 +34,7 @@ def installed() -> Path:
 
 
 def test_installed_vllm_has_all_seams() -> None:
-    assert check_seams(folder_reader(installed())) == []
+    assert check_seams(folder_reader(installed()), (*SEAMS, *SERVE_SEAMS)) == []
 
 
 def other() -> Path:
@@ -34,7 +46,9 @@ def other() -> Path:
 
 
 def test_wheel_of_another_vllm_has_all_seams() -> None:
-    assert check_seams(wheel_reader(other())) == []
+    read = wheel_reader(other())
+    assert check_seams(read, (*SEAMS, *SERVE_SEAMS)) == []
+    assert their_output_rank(read)(executor(4, 2, 1)) == 4
 
 
 def our_imports() -> list[tuple[str, str]]:
@@ -80,6 +94,37 @@ def test_an_import_that_fails_is_noticed() -> None:
     assert lacking(folder_reader(installed()), gone) == gone[:2]
 
 
+def executor(tensor: int, stages: int, context: int) -> SimpleNamespace:
+    """What vLLM's executor knows of the ranks."""
+    size = tensor * stages * context
+    config = SimpleNamespace(
+        world_size=size,
+        tensor_parallel_size=tensor,
+        pipeline_parallel_size=stages,
+        prefill_context_parallel_size=context,
+    )
+    return SimpleNamespace(world_size=size, parallel_config=config)
+
+
+def their_output_rank(read: Read) -> Callable[[SimpleNamespace], int]:
+    """vLLM's own answer to which rank's drafts are read, as a function of its executor."""
+    tree = ast.parse(read("v1/executor/multiproc_executor.py"))
+    (function,) = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_get_output_rank"
+    ]
+    names: dict[str, Callable[[SimpleNamespace], int]] = {}
+    exec(compile(ast.Module([function], []), "multiproc_executor.py", "exec"), names)  # type: ignore[arg-type]
+    return names["_get_output_rank"]
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 8])
+@pytest.mark.parametrize("stages", [1, 4])
+@pytest.mark.parametrize("context", [1, 2])
+def test_the_rank_that_drafts_is_the_one_that_vllm_reads(tensor: int, stages: int, context: int) -> None:
+    ranks = executor(tensor, stages, context)
+    assert output_rank(ranks.parallel_config) == their_output_rank(folder_reader(installed()))(ranks)
+
+
 def changed(read: Read, file: str, change: Callable[[str], str]) -> Read:
     def read_changed(name: str) -> str:
         text = read(name)
@@ -107,6 +152,7 @@ def changed(read: Read, file: str, change: Callable[[str], str]) -> Read:
             "",
             "build_app",
         ),
+        (EXECUTOR, "unique_reply_rank=self.output_rank,", "", "MultiprocExecutor.take_draft_token_ids"),
     ],
 )
 def test_a_change_is_noticed(file: str, old: str, new: str, missing: str) -> None:

@@ -199,7 +199,7 @@ def test_full_queue_drops_and_does_not_block(sockets: Path) -> None:
 
 def test_rank_that_reads_nothing_does_not_stop_the_others(sockets: Path) -> None:
     box = WorkerInbox(worker_address(0))
-    api = ApiChannel(dp_size=2)  # nothing listens for rank 1
+    api = ApiChannel(range(2))  # nothing listens for rank 1
     try:
         for _ in range(sockets_module.MAX_QUEUED + 1):
             assert api.hint("r", HINT)
@@ -212,7 +212,7 @@ def test_rank_that_reads_nothing_does_not_stop_the_others(sockets: Path) -> None
 
 def test_every_rank_is_told(sockets: Path) -> None:
     boxes = [WorkerInbox(worker_address(rank)) for rank in range(2)]
-    api = ApiChannel(dp_size=2)
+    api = ApiChannel(range(2))
     try:
         assert api.open(SPEC)
         told = [read(box, 1) for box in boxes]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,15 +17,17 @@ from ooospec_agents.bench import faults
 from ooospec_agents.bench.fault_bench import ANSWERS, Bench, Outcome, request, under
 from ooospec_agents.bench.faults import CASES, render
 from ooospec_agents.testing.sidecar import ScriptedSidecar
+from ooospec_agents.vllm_plugin import channel
 
 DOCS = Path(__file__).parents[2] / "docs"
 REQUESTS = 6
-BREAKING = {"refused", "half_closed", "429", "500", "wrong_model", "wrong_json", "wrong_shape"}
+BREAKING = {"refused", "half_closed", "429", "500", "wrong_model", "wrong_json", "wrong_shape", "hanging"}
 COUNTED = {
     **dict.fromkeys(("refused", "half_closed"), "waves: down"),
     **dict.fromkeys(("429", "500"), "waves: server"),
     **dict.fromkeys(("wrong_json", "wrong_shape"), "waves: garbage"),
     "wrong_model": "waves: model",
+    "hanging": "waves: silent",
     "late": "hints late",
 }
 
@@ -69,6 +73,46 @@ async def settled(bench: Bench, before: int) -> None:
         if bench.sidecar.counts["server"] + bench.sidecar.counts["open"] > before:
             return
         await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "used"),
+    [
+        ("duplicated", 6),
+        ("out_of_order", 6),
+        ("wrong", 6),
+        ("restarted", 12),
+        ("clock", 6),
+        ("late", 0),
+        ("foreign", 0),
+    ],
+)
+async def test_hints_find_their_own_requests_and_no_others(name: str, used: int) -> None:
+    outcome = await CASES[name](REQUESTS)
+    assert outcome.counters.get("hints used", 0) == used
+
+
+async def test_a_clock_that_jumps_for_messages_too_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 86_400)
+    monkeypatch.setattr(channel, "time", later)  # as if their age were read from the wall clock
+    outcome = await CASES["clock"](REQUESTS)
+    assert outcome.identical == outcome.requests
+    assert outcome.counters.get("hints used", 0) == 0
+
+
+@pytest.mark.parametrize(("every", "lost"), [(3, True), (0, False)], ids=["preempted", "not"])
+async def test_preempted_requests_lose_steps_and_nothing_else(every: int, lost: bool) -> None:
+    outcome = Outcome("")
+    async with under(outcome) as bench:
+        await bench.ask()
+        before = bench.target.engine.steps
+        bench.target.engine.preempt_every = every
+        await bench.ask("a town with a long name")
+        steps = bench.target.engine.steps - before
+        bench.target.engine.preempt_every = 0
+        await bench.ask("b town with b long name")
+        assert (steps > bench.target.engine.steps - before - steps) is lost
+    assert outcome.identical == 3
 
 
 async def test_a_flood_of_hints_is_bounded() -> None:

@@ -23,8 +23,8 @@ HINT = Hint.of_call("f", {"a": 1})
 
 
 class FakeChannel:
-    def __init__(self, dp_size: int) -> None:
-        self.dp_size = dp_size
+    def __init__(self, ranks: range) -> None:
+        self.ranks = ranks
         self.opened: list[RequestSpec] = []
         self.hints: list[tuple[str, Hint]] = []
         self.closed = False
@@ -138,7 +138,7 @@ async def test_chat_request_goes_through_the_middleware(served: Served) -> None:
     answer = (await client.post("/v1/chat/completions", json={**body, "vllm_xargs": {"ooospec_report": 1}})).json()
     [spec] = channel.opened
     assert answer == {"got": {**body, "vllm_xargs": {"ooospec_id": spec.id}}, "ooospec": {"id": spec.id}}
-    assert channel.dp_size == 2
+    assert channel.ranks == range(2)
 
 
 @pytest.mark.parametrize("answers", [[], [{"drafting": False, "reason": "no"}]])

@@ -15,13 +15,14 @@ import pytest
 pytest.importorskip("prometheus_client")
 pytest.importorskip("zmq")
 
+from ooospec_agents import hint as hint_module
 from ooospec_agents.formats import FORMATS
 from ooospec_agents.hint import MAX_HINT_BYTES, Hint
 from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.sidecar.worker import from_url
 from ooospec_agents.testing.fixtures import SidecarMaker
 from ooospec_agents.testing.plugin_target import PluginTarget, plugin_target, scripted_output
-from ooospec_agents.vllm_plugin import accelerator
+from ooospec_agents.vllm_plugin import accelerator, routes
 from ooospec_agents.vllm_plugin.routes import MAX_TOOLS_BYTES
 from ooospec_agents.vllm_plugin.tenancy import internal_id, tenant_of
 
@@ -120,6 +121,18 @@ async def test_oversize_and_malformed_input_is_refused_and_harms_nobody() -> Non
         assert target.engine.proposer.status()["faults"] == 0
 
 
+async def test_without_its_bounds_oversize_input_would_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hint_module, "MAX_HINT_BYTES", 10**9)
+    monkeypatch.setattr(routes, "MAX_HINT_BYTES", 10**9)
+    monkeypatch.setattr(routes, "MAX_TOOLS_BYTES", 10**9)
+    hint = HINT.to_json() + " " * MAX_HINT_BYTES
+    tools = json.dumps({"tools": TOOLS}) + " " * MAX_TOOLS_BYTES
+    async with running() as (_, caller):
+        posted = await caller.send("k", "PUT", "/v1/ooospec/hints/x", content=hint)
+        prepared = await caller.send("k", "POST", "/v1/ooospec/prepare", content=tools)
+    assert (posted.status_code, prepared.status_code) == (202, 200)
+
+
 @pytest.mark.parametrize("protected", [True, False])
 async def test_reserved_arguments_are_overwritten(protected: bool) -> None:
     forged = {"ooospec_id": internal_id(tenant_of([]), "victim"), "ooospec_seeded": 0, "ooospec_x": 1, "mine": 2}
@@ -134,14 +147,17 @@ async def test_reserved_arguments_are_overwritten(protected: bool) -> None:
     assert (xargs["ooospec_id"] == forged["ooospec_id"]) is not protected
 
 
-async def test_ids_are_drawn_at_random() -> None:
+@pytest.mark.parametrize("drawn", [True, False], ids=["at random", "taken out"])
+async def test_ids_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch, drawn: bool) -> None:
+    if not drawn:
+        monkeypatch.setattr(accelerator.uuid, "uuid4", lambda: uuid.UUID(int=1))
     async with running() as (target, caller):
         seen = seen_xargs(target)
         for _ in range(3):
-            await caller.ask("k", chat({"iban": "1"}))
+            await caller.send("k", "POST", "/v1/chat/completions", json=chat({"iban": "1"}))
     ids = {xargs["ooospec_id"] for xargs in seen}
-    assert len(ids) == 3
-    assert {uuid.UUID(request_id).version for request_id in ids} == {4}  # 122 random bits
+    assert (len(ids) == 3) is drawn
+    assert ({uuid.UUID(request_id).version for request_id in ids} == {4}) is drawn  # 122 random bits
 
 
 @pytest.mark.parametrize(("poster", "isolated", "arrives"), [("a", True, True), ("b", True, False), ("b", False, True)])
@@ -220,13 +236,15 @@ async def test_one_key_several_tenants_by_the_operators_header(
     assert report["hint"]["arrived"] is arrives
 
 
-async def test_only_the_operators_sidecar_is_called(scripted_sidecar: SidecarMaker) -> None:
-    ours, theirs = scripted_sidecar({"Which tool": " 0"}), scripted_sidecar()
+@pytest.mark.parametrize("swapped", [False, True], ids=["ours", "theirs configured"])
+async def test_only_the_operators_sidecar_is_called(scripted_sidecar: SidecarMaker, swapped: bool) -> None:
+    ours, theirs = scripted_sidecar({"Which tool": " 0"}), scripted_sidecar({"Which tool": " 0"})
     wishes = {"ooospec_sidecar": theirs.url, "ooospec_sidecar_url": theirs.url, "sidecar": theirs.url}
-    async with running(sidecar=ours.url, step_s=0.2) as (_, caller):
+    configured, other = (theirs, ours) if swapped else (ours, theirs)
+    async with running(sidecar=configured.url, step_s=0.2) as (_, caller):
         await caller.ask("k", {**chat({"iban": SECRET}, **wishes), "sidecar": theirs.url})
-    assert ours.requests != []
-    assert theirs.requests == []
+    assert configured.requests != []
+    assert other.requests == []
 
 
 @pytest.mark.parametrize("debug", ["0", "1"])

@@ -74,3 +74,27 @@ def test_every_import_package_is_in_the_wheel_and_typed() -> None:
     shipped = {path.parent.relative_to(ROOT) for path in (ROOT / "integrations").glob("*/__init__.py")}
     assert set(packages) == {Path("ooospec_agents"), *shipped}
     assert [path for path in packages if not (ROOT / path / "py.typed").exists()] == []
+
+
+def pins(text: str) -> dict[str, str]:
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9][\w.]*", line)] == []  # no address, no path
+    return dict(line.split("==") for line in lines)
+
+
+def unlocked(locked: dict[str, str], requirements: list[str]) -> list[str]:
+    """Requirements that the lock does not hold, or not in a version that fits."""
+    wanted = [Requirement(text) for text in requirements]
+    return [str(r) for r in wanted if r.name not in locked or not r.specifier.contains(locked[r.name])]
+
+
+def test_the_lock_holds_what_the_project_asks_for() -> None:
+    extras = PROJECT["optional-dependencies"]
+    asked = PROJECT["dependencies"] + extras["langchain"] + extras["cpu"] + extras["dev"]
+    locked = pins((ROOT / "requirements-ci.lock").read_text("utf-8"))
+    assert unlocked(locked, asked) == []
+    assert HEAVY - {"vllm"} <= set(locked)
+
+
+def test_a_stale_lock_would_be_seen() -> None:
+    assert unlocked({"httpx": "0.27.0"}, ["httpx>=0.28", "pydantic>=2"]) == ["httpx>=0.28", "pydantic>=2"]

@@ -124,6 +124,77 @@ async def test_cancelled_caller_is_no_failure() -> None:
     assert await worker.predict(CATALOG, MESSAGES) is not None
 
 
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def abandon(worker: SidecarWorker, clock: Clock, after_s: float) -> None:
+    """A wave whose request ends after a while."""
+    task = asyncio.create_task(worker.predict(CATALOG, MESSAGES))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    clock.now += after_s
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@pytest.mark.parametrize(("lasting_s", "waves"), [(0.5, 8), (2.5, 2)])
+async def test_hanging_sidecar_is_left_alone_although_every_request_ends_first(
+    lasting_s: float, waves: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, backend = Clock(), Backend()
+    backend.gate = asyncio.Event()
+    worker = SidecarWorker(backend, breaker=CircuitBreaker(2, 1000.0, clock), clock=clock)
+    for _ in range(20):
+        await abandon(worker, clock, lasting_s)
+    assert backend.started == waves  # four seconds of silence, or two waves of more than two
+    assert worker.counts == {"silent": 2, "open": 20 - waves}
+    assert len(caplog.records) == 1
+
+
+async def test_an_answer_between_ends_the_silence() -> None:
+    clock, backend = Clock(), Backend()
+    worker = SidecarWorker(backend, breaker=CircuitBreaker(failures=1, clock=clock), clock=clock)
+    for _ in range(20):
+        backend.gate = asyncio.Event()
+        await abandon(worker, clock, 1.5)
+        backend.gate.set()
+        assert await worker.predict(CATALOG, MESSAGES) is not None
+
+
+async def test_the_answer_to_the_first_of_two_calls_ends_the_silence() -> None:
+    clock, backend = Clock(), Backend()
+    worker = SidecarWorker(backend, function_first=True, breaker=CircuitBreaker(failures=1, clock=clock), clock=clock)
+    answer = backend.complete
+
+    async def slow_slots(prompts: Sequence[str], max_tokens: int) -> list[Completion]:
+        answers = await answer(prompts, max_tokens)
+        clock.now += 1.5
+        if "Which" not in prompts[0]:
+            await asyncio.Event().wait()
+        return answers
+
+    backend.complete = slow_slots  # type: ignore[method-assign]
+    for _ in range(5):
+        await abandon(worker, clock, 0.1)
+    assert worker.counts == {}
+
+
+async def test_closing_is_no_silence() -> None:
+    clock, backend = Clock(), Backend()
+    backend.gate = asyncio.Event()
+    worker = SidecarWorker(backend, clock=clock)
+    task = asyncio.create_task(worker.predict(CATALOG, MESSAGES))
+    await asyncio.sleep(0)
+    clock.now += 60
+    await worker.aclose()
+    assert task.cancelled()
+    assert worker.counts == {}
+
+
 async def test_submit_calls_back() -> None:
     hints: list[Hint] = []
     future = SidecarWorker(Backend()).submit(CATALOG, MESSAGES, hints.append)

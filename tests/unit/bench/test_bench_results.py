@@ -18,6 +18,25 @@ def test_a_section_shows_figure_and_command(tmp_path: Path) -> None:
     assert "pytest" in page  # the command that ran
 
 
+def test_a_soak_shows_what_was_wrong_and_what_the_server_used(tmp_path: Path) -> None:
+    counts = {
+        "kind server": 60,
+        "kind chat": 40,
+        "errors": 1,
+        "identical": 90,
+        "hints posted": 20,
+        "posted arrived": 19,
+    }
+    usage = {"rss_start_mb": 100.5, "rss_end_mb": 101.0, "files_start": 30, "files_end": 30}
+    figures = {"requests": 100, "minutes": 2.2, "at_once": 16, "target": "", "counts": counts}
+    save(tmp_path / "soak.json", "soak", figures | usage)
+    page = render(tmp_path)
+    assert "## Soak: scripted engine" in page
+    assert "100 requests in 2 minutes, 1 to 16 at a time (60 server, 40 chat): 1 errors, 0 different" in page
+    assert "20 hints were posted, 19 found theirs" in page
+    assert "| memory, MB | 100.5 | 101.0 |\n| open files | 30 | 30 |\n" in page
+
+
 def test_figures_in_the_readme_are_what_the_result_files_say() -> None:
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert text == with_figures(text, DOCS / "results")

@@ -47,6 +47,22 @@ def after(plan: LaunchPlan, flag: str) -> str:
     return plan.argv[plan.argv.index(flag) + 1]
 
 
+@pytest.mark.parametrize(
+    ("extra", "module"),
+    [
+        ([], "vllm.entrypoints.openai.api_server"),
+        (["--api-server-count", "1"], "vllm.entrypoints.openai.api_server"),
+        (["--api-server-count", "2"], "ooospec_agents.vllm_plugin.serve"),
+        (["--api_server_count=3"], "ooospec_agents.vllm_plugin.serve"),
+        (["-asc", "2"], "ooospec_agents.vllm_plugin.serve"),
+        (["--data-parallel-size", "2"], "vllm.entrypoints.openai.api_server"),
+    ],
+)
+def test_several_api_servers_are_served_by_what_heeds_their_number(extra: list[str], module: str) -> None:
+    for plan in (plan_target("org/model", extra_args=extra), plan_stock("org/model", extra_args=extra)):
+        assert plan.argv[2] == module
+
+
 def test_target_has_our_proposer_extension_and_parser() -> None:
     plan = plan_target("org/model", port=8001)
     assert plan.argv[1:9] == [

@@ -477,7 +477,8 @@ def test_recorded_ids_are_not_played_back_unless_allowed(engine: Engine) -> None
     assert engine.step([50]) == [[]]
 
 
-def test_only_the_rank_that_is_read_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rank", "reads"), [(0, True), (1, False)])
+def test_only_the_rank_that_is_read_drafts(monkeypatch: pytest.MonkeyPatch, rank: int, reads: bool) -> None:
     config = SimpleNamespace(
         speculative_config=SimpleNamespace(num_speculative_tokens=8),
         model_config=SimpleNamespace(get_vocab_size=lambda: VOCABULARY),
@@ -485,8 +486,9 @@ def test_only_the_rank_that_is_read_drafts(monkeypatch: pytest.MonkeyPatch) -> N
     )
     monkeypatch.setattr(module, "repair_all", lambda runner: [])
     proposer = Proposer(config)
-    proposer.bind(SimpleNamespace(), rank=1)
-    assert proposer.status()["reason"] == "this rank's drafts are not read by the engine"
+    proposer.bind(SimpleNamespace(), rank=rank)
+    assert proposer.status()["read"] is reads
+    assert (proposer.status()["reason"] == "this rank's drafts are not read by the engine") is not reads
     assert proposer.propose([[1]]) == [[]]
 
 
