@@ -282,7 +282,7 @@ def _soak(name: str, result: Mapping[str, Any]) -> str:
         for what, key, unit in (("memory, MB", "rss", "_mb"), ("open files", "files", ""), ("threads", "threads", ""))
         if f"{key}_start{unit}" in result
     ]
-    title = f"Soak: {result['target'] or 'scripted engine'}"
+    title = f"Soak: {result.get('target') or 'scripted engine'}"
     return _section(title, name, result, note, _table(["of the server", "start", "end"], rows) if rows else "")
 
 

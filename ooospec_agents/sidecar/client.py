@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -21,6 +22,19 @@ CONNECT_S = 3.0
 """Seconds to wait for a connection."""
 READ_S = 60.0
 """Seconds to wait for an answer; whoever calls has a shorter deadline of its own."""
+
+RENEWED_AFTER = 32
+"""Cancelled requests after which a loop gets a new pool: for some of them httpcore (1.0.9; its issue 1093) never gives
+back the connection's place in the pool, until none is left and every request times out."""
+
+
+@dataclass
+class _Pool:
+    """One loop's connections, the requests under way on them and the requests that were cancelled."""
+
+    client: httpx.AsyncClient
+    active: int = 0
+    cancelled: int = 0
 
 
 class CompletionsClient:
@@ -44,7 +58,8 @@ class CompletionsClient:
         self._model = model
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # A connection belongs to the loop that opened it.
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = WeakKeyDictionary()
+        self._closing: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()
 
     async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
@@ -75,21 +90,45 @@ class CompletionsClient:
     async def aclose(self) -> None:
         """Close the connections, each on its own loop."""
         with self._lock:
-            clients = dict(self._clients)
-            self._clients.clear()
-        for loop, client in clients.items():
+            pools = dict(self._pools)
+            self._pools.clear()
+        for loop, pool in pools.items():
             if loop is asyncio.get_running_loop():
-                await client.aclose()
+                await pool.client.aclose()
             elif loop.is_running():
-                asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+                asyncio.run_coroutine_threadsafe(pool.client.aclose(), loop)
 
-    def _client(self) -> httpx.AsyncClient:
+    def _pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
         with self._lock:
-            if loop not in self._clients:
+            if loop not in self._pools:
                 timeout = httpx.Timeout(READ_S, connect=CONNECT_S)
-                self._clients[loop] = httpx.AsyncClient(headers=self._headers, timeout=timeout)
-            return self._clients[loop]
+                self._pools[loop] = _Pool(httpx.AsyncClient(headers=self._headers, timeout=timeout))
+            return self._pools[loop]
+
+    async def _send(self, method: str, url: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        pool = self._pool()
+        pool.active += 1
+        try:
+            return await pool.client.request(method, url, json=body)
+        except asyncio.CancelledError:
+            pool.cancelled += 1
+            raise
+        finally:
+            pool.active -= 1
+            if pool.cancelled >= RENEWED_AFTER:
+                self._retire(pool)
+
+    def _retire(self, pool: _Pool) -> None:
+        """New requests get a new pool; this one is closed with its last request."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._pools.get(loop) is pool:
+                del self._pools[loop]
+        if not pool.active:
+            task = loop.create_task(pool.client.aclose())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def _find_model(self) -> str:
         if self._model is not None:
@@ -104,7 +143,7 @@ class CompletionsClient:
 
     async def _call(self, method: str, path: str, model: str, body: Mapping[str, Any] | None = None) -> Any:
         try:
-            response = await self._client().request(method, self.url + path, json=body)
+            response = await self._send(method, self.url + path, body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             what = str(error) or type(error).__name__
             msg = f"Sidecar at {self.url!r} does not answer ({what}): start it with `ooospec serve sidecar`"

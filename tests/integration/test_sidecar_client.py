@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Catalog, Function, Slot
+from ooospec_agents.http_library import httpx
 from ooospec_agents.sidecar.backend import SidecarError
-from ooospec_agents.sidecar.client import CompletionsClient
+from ooospec_agents.sidecar.client import RENEWED_AFTER, CompletionsClient
 from ooospec_agents.sidecar.worker import from_url
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
@@ -138,3 +139,32 @@ async def test_key_is_sent() -> None:
     assert {name.lower(): value for name, value in server.requests[0].headers.items()}[
         "authorization"
     ] == "Bearer secret"
+
+
+@pytest.mark.parametrize(("cancelled", "pools"), [(RENEWED_AFTER - 1, 1), (RENEWED_AFTER, 2)])
+async def test_a_pool_that_may_have_lost_places_is_replaced_and_closed_with_its_last_request(
+    cancelled: int, pools: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[httpx.AsyncClient] = []
+
+    class Counted(httpx.AsyncClient):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            made.append(self)
+
+    monkeypatch.setattr(httpx, "AsyncClient", Counted)
+    with ScriptedSidecar(default=" 0", delay_s=0.3) as server:
+        client = CompletionsClient(server.url, "sidecar")
+        kept = asyncio.create_task(client.complete(["a"], 4))
+        waves = [asyncio.create_task(client.complete(["a"], 4)) for _ in range(cancelled)]
+        await asyncio.sleep(0.05)
+        for wave in waves:
+            wave.cancel()
+        await asyncio.wait(waves)
+        assert not made[0].is_closed
+        assert (await kept)[0].text == " 0"
+        assert (await client.complete(["a"], 4))[0].text == " 0"
+        assert len(made) == pools
+        assert made[0].is_closed == (pools == 2)
+        await client.aclose()
+    assert all(pool.is_closed for pool in made)
