@@ -11,10 +11,11 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Annotated, Any
 
 import httpx
@@ -25,6 +26,10 @@ from ooospec_agents.bench.summary import save
 from ooospec_agents.process import LaunchPlan, serving
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
+GROWTH = 1.1
+"""A process that uses more than this many times what it used before is growing."""
+CYCLE = 5
+"""Samples that hold each number of requests at a time once: fewer tell nothing, as more requests hold more files."""
 BLOCK = 200
 """Requests made at one level before the next."""
 WARM = 1000
@@ -143,8 +148,18 @@ def _figures(traffic: Traffic, minutes: float, samples: list[Usage]) -> dict[str
             start, end = (name.removesuffix("_mb") + suffix for suffix in ("_start", "_end"))
             unit = "_mb" if name.endswith("_mb") else ""
             figures |= {f"{start}{unit}": value, f"{end}{unit}": asdict(samples[-1])[name]}
-        figures["rss_mb"] = [sample.rss_mb for sample in samples[:: max(len(samples) // 50, 1)]]
+            figures[name] = [asdict(sample)[name] for sample in samples[:: max(len(samples) // 50, 1)]]
+        figures["growing"] = growing(samples)
     return figures
+
+
+def growing(samples: Sequence[Usage]) -> list[str]:
+    """What is not flat: its mean in the last quarter of the samples exceeds that in the second by more than a tenth."""
+    quarter = len(samples) // 4
+    if quarter < CYCLE:
+        return []
+    early, late = ([asdict(sample) for sample in part] for part in (samples[quarter : 2 * quarter], samples[-quarter:]))
+    return [name for name in early[0] if mean(one[name] for one in late) > GROWTH * mean(one[name] for one in early)]
 
 
 def main(
@@ -179,7 +194,7 @@ def main(
         )
     typer.echo("\n".join(f"{name}: {value}" for name, value in figures.items()))
     wrong = ("errors", "different", "hints lost", "hints swapped", "reports missing")
-    if any(figures["counts"].get(name) for name in wrong):
+    if figures.get("growing") or any(figures["counts"].get(name) for name in wrong):
         raise typer.Exit(1)
 
 

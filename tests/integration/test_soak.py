@@ -17,7 +17,7 @@ pytest.importorskip("zmq")
 
 import typer
 
-from ooospec_agents.bench.soak import main, says_order, usage
+from ooospec_agents.bench.soak import Usage, growing, main, says_order, usage
 from ooospec_agents.bench.soak_traffic import MIX, Traffic, at_once, levels
 from ooospec_agents.hint import Hint
 from ooospec_agents.testing import ScriptedSidecar
@@ -100,3 +100,13 @@ def test_the_command_writes_its_figures(tmp_path: Path) -> None:
     assert (figures["requests"], figures["errors"], figures["identical"]) == (100, 0, 1.0)
     assert CLEAN.isdisjoint(figures["counts"])
     assert figures["rss_start_mb"] > 10
+
+
+@pytest.mark.parametrize(("leak", "found"), [(0, []), (1, ["files"])])
+def test_what_grows_is_named(leak: int, found: list[str]) -> None:
+    samples = [Usage(70.0 + at / 100, 40 + leak * at + (at % 5), 9) for at in range(60)]
+    assert growing(samples) == found
+
+
+def test_a_short_soak_says_nothing_of_growth() -> None:
+    assert growing([Usage(70.0, files, 9) for files in (10, 20, 40, 80, 160)]) == []
