@@ -133,6 +133,13 @@ def warm(client: httpx.Client, side: Side, body: dict[str, Any], xargs: dict[str
     client.post(f"{side.url}/v1/chat/completions", json=short).raise_for_status()
 
 
+def news(results: Sequence[TaskResult], told: dict[str, str]) -> list[str]:
+    """A line for each task whose state is not the one told last; keeps what is told."""
+    changed = [result for result in results if told.get(result.task.name) != result.state]
+    told.update((result.task.name, result.state) for result in changed)
+    return [f"{result.task.name}: {result.state}" for result in changed]
+
+
 def table_of(results: Sequence[TaskResult]) -> Table:
     """The live view, and in the end the table."""
     table = Table(title="The same agent turns on stock vLLM and on ours", title_justify="left")
@@ -235,8 +242,13 @@ def main(
         client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         live = Live(table_of(results), console=console, refresh_per_second=4)
 
+        told = {result.task.name: result.state for result in results}
+
         def show() -> None:
             live.update(table_of(results))
+            for line in news(results, told):
+                if not console.is_terminal:  # there is no live view in a file or a pipe
+                    console.print(line)
 
         with ExitStack() as first:
             with console.status("starting stock vLLM (a minute or so) ..."):

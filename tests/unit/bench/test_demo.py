@@ -1,7 +1,7 @@
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from rich.console import Console
 
-from ooospec_agents.bench.demo import TaskResult, table_of
+from ooospec_agents.bench.demo import TaskResult, news, table_of
 from ooospec_agents.bench.demo_agent import Turn, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS, TOOLS
 
@@ -43,3 +43,11 @@ def test_the_table_shows_the_ratio_of_totals() -> None:
         console.print(table_of([done, TaskResult(TASKS[1])]))
     assert shown.get().count("2.00x") == 2
     assert "waiting" in shown.get()
+
+
+def test_each_new_state_is_told_once() -> None:
+    first, second = TaskResult(TASKS[0]), TaskResult(TASKS[1])
+    told = {TASKS[0].name: "waiting", TASKS[1].name: "waiting"}
+    first.state = "turn 1, plain"
+    assert news([first, second], told) == [f"{TASKS[0].name}: turn 1, plain"]
+    assert news([first, second], told) == []
