@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ooospec_agents.sidecar.gate import TRIED_EVERY, TRIED_FIRST, WaveGate
+from ooospec_agents.sidecar.gate import TRIED_EVERY, TRIED_FIRST, TRIED_SELDOM, WaveGate
 
 
 def report(hint_tokens: int, step_ms: float = 100.0) -> dict[str, Any]:
@@ -46,3 +46,32 @@ def test_a_report_without_steps_saved_nothing() -> None:
     gate.record(1.0, {"accepted": {"hint": 3}, "timeline": [[0.0, 5, 0, 0]]})
     gate.record(1.0, {})
     assert gate.saved_s == 0.0
+
+
+def test_one_hint_that_missed_its_request_shuts_the_gate() -> None:
+    gate = WaveGate()
+    gate.record(20.0, report(0) | {"hint": {"arrived": False}})
+    assert not gate.allow()
+    in_time = WaveGate()
+    in_time.record(20.0, report(0) | {"hint": {"arrived": True}})
+    assert in_time.allow()
+
+
+def test_trials_that_lose_time_get_rarer_and_one_that_gains_brings_them_back() -> None:
+    gate = WaveGate()
+    gate.record(1e6, report(0) | {"hint": {"arrived": False}})
+
+    def turned_away() -> int:
+        count = 0
+        while not gate.allow():
+            count += 1
+        return count
+
+    between = []
+    for _ in range(7):
+        between.append(turned_away() + 1)
+        gate.record(1.0, report(0))
+    assert between == [20, 40, 80, 160, 320, 320, 320]
+    assert between[-1] == TRIED_SELDOM
+    gate.record(0.1, report(40))
+    assert turned_away() + 1 == TRIED_EVERY
