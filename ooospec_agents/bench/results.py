@@ -219,8 +219,7 @@ def _sampling(name: str, result: Mapping[str, Any]) -> str:
 def _client_cost(name: str, result: Mapping[str, Any]) -> str:
     note = (
         "Medians in milliseconds, with the quartiles of the differences. Imports are compared with `langchain_openai`, "
-        "requests, by turns, with those of the SDK's own client to the same scripted target. The cores were shared "
-        "with other work."
+        "requests, by turns, with those of the SDK's own client to the same scripted target."
     )
     head = ["what", "pairs", "stock", "ours", "added", "quartiles"]
     rows = [
