@@ -83,7 +83,6 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
         tool_choice: dict[str, Any] | str | bool | None = None,
         strict: bool | None = None,
         parallel_tool_calls: bool | None = None,
-        response_format: Any = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """As `BaseChatOpenAI.bind_tools`; target and sidecar get ready for the tools in the background."""
@@ -92,7 +91,6 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
             tool_choice=tool_choice,
             strict=strict,
             parallel_tool_calls=parallel_tool_calls,
-            response_format=response_format,
             **kwargs,
         )
         client = self._accelerated_client()

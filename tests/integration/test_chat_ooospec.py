@@ -260,7 +260,7 @@ class TestAccelerate:
         stock = ChatOpenAI(model="scripted", base_url=scripted_target().base_url, api_key="key")
         fast = accelerate(stock)
         assert type(fast) is ChatOpenAI
-        assert fast.profile == stock.profile
+        assert getattr(fast, "profile", None) == getattr(stock, "profile", None)  # LangChain 1.0 has none
         assert isinstance(fast.root_client, OpenAI)
         assert isinstance(fast.root_async_client, AsyncOpenAI)
         assert not isinstance(stock.root_client, OpenAI)

@@ -66,6 +66,8 @@ def astream(model: Any) -> Any:
 
 
 def events(model: Any) -> Any:
+    if not hasattr(model, "stream_events"):
+        pytest.skip("this LangChain has no third protocol")
     found = model.stream_events("Go", version="v3")
     list(found)
     return found.output

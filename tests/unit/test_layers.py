@@ -21,6 +21,8 @@ LAYERS = (
         "runtime",
         "process",
         "strict_json",
+        "files",
+        "chat_request",
     },
     {"formats", "drafting"},
     {"predictor", "sidecar", "vllm_plugin"},
