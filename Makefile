@@ -18,7 +18,7 @@ BIN := .venv/bin
 NEXT_VLLM := 0.33.0
 NEXT_WHEEL := .venv/vllm-$(NEXT_VLLM).whl
 
-.PHONY: demo test bench soak check docs format clean lock audit weights-test weights-demo wheel-test
+.PHONY: demo test test-long bench soak check docs format clean lock audit weights-test weights-demo wheel-test
 
 demo: .venv/.ready weights-demo
 	$(BIN)/python -m ooospec_agents.bench.demo $(ARGS)
@@ -27,6 +27,9 @@ test: .venv/.ready weights-test wheel-test
 	$(BIN)/python -m pytest tests/unit
 	$(BIN)/python -m pytest tests/integration
 	OOOSPEC_VLLM_WHEEL=$(NEXT_WHEEL) $(BIN)/python -m pytest tests/e2e
+
+test-long: .venv/.ready weights-test
+	$(BIN)/python -m pytest -m long tests
 
 bench: .venv/.ready weights-demo
 	@test -n "$(DATA)" || { echo "Name the requests to measure with: make bench DATA=requests.jsonl"; exit 1; }

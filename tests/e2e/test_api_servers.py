@@ -17,7 +17,7 @@ from ooospec_agents.process import serving
 from ooospec_agents.vllm_plugin.launch import plan_target
 from ooospec_agents.weights import resolve
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 REQUESTS = 12
 TOOLS = [
