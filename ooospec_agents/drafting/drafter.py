@@ -170,6 +170,7 @@ class Drafter:
         plan, done = self._plan, accepted + 1
         agreed = plan is not None and len(new) == done and plan.tokens[accepted:done] == new[accepted:]
         self._ahead = plan.after(done) if plan is not None and agreed else None
+        self._plan = None  # of no use from the next place on, should nothing be drafted here
 
     def _known_output(self) -> list[Piece]:
         """What is left of the output that the hint knows, while the target agrees with it."""

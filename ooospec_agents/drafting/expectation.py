@@ -166,14 +166,14 @@ class Expectation:
 
     def text(self, written: str, output: str) -> Guess | None:
         """How text outside calls goes on, where earlier text, the conversation or the tools' own goes on so."""
+        if not self._guessing:
+            return None
         if self._reference is None:
             parts = [self.spec.conversation]
             for function in self.spec.catalog.functions:
                 parts += [function.name, function.description]
                 parts += [f"{slot.name} {slot.description}" for slot in function.slots]
             self._reference = "\n".join([*parts, *self.memory.texts])[-MAX_REFERENCE:]
-        if not self._guessing:
-            return None
         found = copy_text(output, output[:-1]), copy_text(written, self._reference)
         return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
 

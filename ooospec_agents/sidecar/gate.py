@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 TRIED_FIRST = 3
-"""Waves that run before the gate has an opinion; one will do where its hint did not come before its request's end."""
+"""Waves that run before the gate has an opinion."""
 TRIED_EVERY, TRIED_SELDOM = 20, 320
 """While the gate is shut, one request in so many still has its wave, so that better days are noticed: the first number,
 twice as many after each such wave that lost time, at most the second."""
@@ -29,13 +29,12 @@ class WaveGate:
         self.saved_s = 0.0
         """Seconds that its hint saves the target, on average."""
         self._waves = 0
-        self._too_late = False
         self._turned_away = 0
         self._tried_every = TRIED_EVERY
 
     def allow(self) -> bool:
         """Whether the next request shall have its wave."""
-        if self._waves < (1 if self._too_late else TRIED_FIRST) or self.saved_s >= self.lost_s:
+        if self._waves < TRIED_FIRST or self.saved_s >= self.lost_s:
             return True
         self._turned_away += 1
         if self._turned_away < self._tried_every:
@@ -53,9 +52,8 @@ class WaveGate:
         saved = report.get("accepted", {}).get("hint", 0) * SAVED_SHARE * _step_s(report)
         share = WEIGHT if self._waves else 1.0
         self._waves += 1
-        self._too_late = self._too_late or not report.get("hint", {}).get("arrived", True)
         gained = saved >= wave_s * LOST_SHARE
-        if self._waves > (1 if self._too_late else TRIED_FIRST):
+        if self._waves > TRIED_FIRST:
             self._tried_every = TRIED_EVERY if gained else min(2 * self._tried_every, TRIED_SELDOM)
         self.lost_s += share * (wave_s * LOST_SHARE - self.lost_s)
         self.saved_s += share * (saved - self.saved_s)

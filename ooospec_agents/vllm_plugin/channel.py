@@ -236,8 +236,8 @@ class ApiChannel:
         """
         self._receive()
         message = Open(spec if spec.reply_to else replace(spec, reply_to=self.reply_address))
-        told = [self._open(index, message) for index in range(len(self._workers))]
-        return any(told)
+        reached = [self._open(index, message) for index in range(len(self._workers))]
+        return any(reached)
 
     def hint(self, request_id: str, hint: Hint) -> bool:
         """Hand a hint to the workers; whether a worker got it. Never raises and never blocks."""
@@ -290,8 +290,8 @@ class ApiChannel:
         except MessageError as error:
             self._count(error)
             return False
-        told = [self._send(socket, data) for socket in self._workers]
-        return any(told)
+        reached = [self._send(socket, data) for socket in self._workers]
+        return any(reached)
 
     def _open(self, index: int, message: Open) -> bool:
         sent = self._sent[index]

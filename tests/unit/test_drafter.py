@@ -479,3 +479,14 @@ def test_agreement_needs_no_second_thought_unless_a_source_was_wrong(
     request.commit(Letters().encode('", "'))
     assert Letters().decode(request.draft(9).tokens) == 'guests": '
     assert len(count) == thoughts
+
+
+def test_an_expectation_that_was_not_drafted_from_is_not_gone_on_with() -> None:
+    # The last draft's plan stands at an earlier place: the letter that comes now only looks like its next one.
+    request, text = drafter(spec()), output()
+    begun = text.index("Chez")
+    request.commit(Letters().encode(text[:begun]))
+    assert Letters().decode(request.draft(1).tokens) == "C"
+    request.commit(Letters().encode("Ch"))
+    request.commit(Letters().encode("C"))
+    assert not Letters().decode(request.draft(500).tokens).startswith("hez Nous")
