@@ -92,6 +92,13 @@ WORKER = (
     Bound(
         "early_hints", "hints that came before their request", (_W, "MAX_EARLY_HINTS"), "request", (_W, "EARLY_HINT_S")
     ),
+    Bound(
+        "ahead",
+        "drafters made while the prompt is read",
+        ("ooospec_agents/vllm_plugin/foresight.py", "MAX_AHEAD"),
+        "request",
+        ("ooospec_agents/vllm_plugin/foresight.py", "MAX_AHEAD_S"),
+    ),
     Bound("finished", "ids of finished requests, so that late hints are dropped", (_W, "MAX_FINISHED"), "request"),
     Bound("reply_addresses", "API processes to report to", (_C, "MAX_REPLY_ADDRESSES")),
     Bound("drained", "messages read in one engine step; the others wait", (_C, "MAX_DRAINED")),

@@ -80,6 +80,7 @@ class Drafter:
         key = (spec.tenant, spec.scope, spec.method, lora, spec.wire_format)
         self._memory = stores.memory(key, self._format.profile)
         self._cursor = cursor_for(self._format, self._memory.style.copy(), spec.named)
+        self._known_answers = self._memory.answers
         self._expectation = Expectation(spec, self._memory)
         self._ids: list[int] = []
         self._decoded_from = self._decoded_to = 0
@@ -96,11 +97,22 @@ class Drafter:
         self._hint_at: int | None = None
         self._hint_after: float | None = None
 
+    def think(self) -> None:
+        """Plan before the first token is there; the first draft goes on from it if that token is as expected."""
+        if not self._ids and self.spec.method not in ("off", "ceiling"):
+            self._plan = self._planned()
+
+    def stale(self) -> bool:
+        """Whether a drafter made now would know more: another request of its memory has ended."""
+        return self._memory.answers != self._known_answers
+
     def commit(self, token_ids: Sequence[int]) -> None:
         """Take newly committed output tokens, in order."""
         new = list(token_ids)
         if not new:
             return
+        if not self._ids:
+            self._started = self._clock()
         accepted = self._score(new)
         self._follow(new, accepted)
         self._steps += 1
@@ -115,13 +127,13 @@ class Drafter:
 
     def offer(self, hint: Hint, now: float) -> None:
         """Take a hint that arrived at `now` (monotonic seconds). Methods other than "ooospec" ignore it."""
-        if self.spec.method != "ooospec" or self._ended:
+        if self.spec.method != "ooospec" or self._ended or hint is self._expectation.hint:
             return
         self._expectation.offer(hint)
         self._ahead = None
         if self._hint_at is None:
             self._hint_at = len(self._ids)
-            self._hint_after = round((now - self._started) * 1e3, 1)
+            self._hint_after = round((now - self._started) * 1e3, 1) if self._ids else 0.0
 
     def draft(self, limit: int, afresh: bool = False) -> Draft:
         """The next draft, at most `limit` tokens; empty where nothing is expected.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any
 
 from ooospec_agents.drafting.cursor import Cursor, ReadCall
@@ -133,16 +134,18 @@ class Stores:
     def __init__(self, max_entries: int = 256) -> None:
         self._max_entries = max_entries
         self._memories: OrderedDict[tuple[str, ...], Memory] = OrderedDict()
+        self._lock = Lock()
 
     def memory(self, key: Iterable[str], profile: Profile) -> Memory:
         """The memory kept under a key; a new one knows only the format's layout."""
         key = tuple(key)
-        found = self._memories.get(key)
-        if found is None:
-            found = self._memories[key] = Memory(profile)
-            while len(self._memories) > self._max_entries:
-                self._memories.popitem(last=False)
-        self._memories.move_to_end(key)
+        with self._lock:  # drafters are made ahead, in a thread
+            found = self._memories.get(key)
+            if found is None:
+                found = self._memories[key] = Memory(profile)
+                while len(self._memories) > self._max_entries:
+                    self._memories.popitem(last=False)
+            self._memories.move_to_end(key)
         return found
 
     def __len__(self) -> int:

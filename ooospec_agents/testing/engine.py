@@ -14,6 +14,7 @@ from typing import Any
 from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, worker_address
 from ooospec_agents.vllm_plugin.drafters import Drafters
+from ooospec_agents.vllm_plugin.foresight import Foresight
 from ooospec_agents.vllm_plugin.proposer import Proposer
 
 EOS = 0
@@ -99,6 +100,8 @@ class ScriptedEngine:
 
     def close(self) -> None:
         """Close the worker's sockets."""
+        if self.proposer._foresight is not None:
+            self.proposer._foresight.close()
         if self.proposer._inbox is not None:
             self.proposer._inbox.close()
         self.proposer._outbox.close()
@@ -162,9 +165,11 @@ class ScriptedEngine:
         proposer.bound = True
         proposer._runner = self
         proposer._vocab_size = VOCABULARY
-        proposer._make = Drafters(CharacterCodec(), Budget())
+        proposer._make = make = Drafters(CharacterCodec(), Budget())
         proposer._inbox = WorkerInbox(worker_address(dp_rank))
         proposer._reason = proposer._inbox.fault
+        if not proposer._reason:
+            proposer._foresight = Foresight(proposer._inbox, make, proposer._fault)
 
 
 def _config(dp_rank: int) -> Any:

@@ -270,6 +270,7 @@ def scripted_report(request_id: str, reply: Reply, hints: Sequence[Hint], method
         "hint": {**arrival, "after_ms": 1.0 if hints else None},
         "draft_ms_max": 0.1,
         "draft_ms_total": 0.1,
+        "ahead_ms": 0.1,
         "timeline": [[0.0, tokens, accepted, accepted]],
         "token_sources": sources,
     }

@@ -1,7 +1,7 @@
 """The local road between API process and worker: ZeroMQ sockets over ipc, in a folder for this user alone.
 
-No side runs a thread or a task of its own: ZeroMQ's I/O thread receives, and both sides read what is there
-when they pass by. Sending never blocks: what does not fit is dropped and counted, and a request without it is
+ZeroMQ's I/O thread receives, and both sides read what is there when they pass by; only `foresight.py` waits for it.
+Sending never blocks: what does not fit is dropped and counted, and a request without it is
 served as if we were absent.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from zmq.constants import Flag, SocketType
+from zmq.constants import Flag, SocketOption, SocketType
 from zmq.error import ZMQError
 from zmq.sugar.context import Context
 
@@ -32,6 +32,7 @@ from ooospec_agents.vllm_plugin.messages import (
     CatalogStore,
     GuessesMessage,
     HintMessage,
+    Mail,
     MessageError,
     Open,
     Report,
@@ -89,11 +90,11 @@ class WorkerInbox:
             logger.warning("ooospec: %s; requests are served without drafts", self.fault)
             self.close()
 
-    def drain(self) -> list[Open | HintMessage | GuessesMessage]:
+    def mail(self) -> list[Mail]:
         """Everything that has come, oldest first, at most `MAX_DRAINED` messages. Does not wait."""
         if self._socket is None:
             return []
-        messages: list[Open | HintMessage | GuessesMessage] = []
+        messages: list[Mail] = []
         try:
             # Asking for the events first costs a tenth of a failed receive, and most steps find nothing.
             while len(messages) < MAX_DRAINED and has_mail(self._socket):
@@ -105,6 +106,10 @@ class WorkerInbox:
             self._count(error)
         return messages
 
+    def fileno(self) -> int:
+        """A file descriptor that can be read when something may have come; another thread may wait for it."""
+        return int(self._socket.getsockopt(SocketOption.FD))
+
     def close(self) -> None:
         """Stop listening. May be called twice."""
         if self._socket is not None:
@@ -113,7 +118,7 @@ class WorkerInbox:
             self._context.term()
         self._socket = self._context = None
 
-    def _read(self, data: bytes, messages: list[Open | HintMessage | GuessesMessage]) -> None:
+    def _read(self, data: bytes, messages: list[Mail]) -> None:
         try:
             message = decode(data, self._catalogs)
         except MessageError as error:

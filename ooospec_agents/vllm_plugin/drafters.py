@@ -32,7 +32,7 @@ class Drafters:
         self._codec = codec
         self._budget = budget
 
-    def __call__(self, spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafts:
+    def __call__(self, spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafter:
         """The drafter of a request."""
         return Drafter(spec, self._codec, self.stores, lora=lora, stop_ids=stops, budget=self._budget)
 

@@ -67,6 +67,10 @@ class Report:
     body: Mapping[str, Any]
 
 
+Mail = Open | HintMessage | GuessesMessage
+"""What a worker is sent."""
+
+
 class CatalogStore:
     """The catalogs that were received, by id, least recently used first out."""
 

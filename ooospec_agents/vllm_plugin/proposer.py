@@ -17,6 +17,7 @@ from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_i
 from ooospec_agents.vllm_plugin.channel import WorkerInbox, WorkerOutbox, worker_address
 from ooospec_agents.vllm_plugin.compat import obstacle
 from ooospec_agents.vllm_plugin.drafters import Drafters, MakeDrafter, real_drafters
+from ooospec_agents.vllm_plugin.foresight import Foresight
 from ooospec_agents.vllm_plugin.messages import LOGGER, GuessesMessage, HintMessage
 from ooospec_agents.vllm_plugin.repairs import Repair, repair_all
 from ooospec_agents.vllm_plugin.row import Drafts, Row, stop_ids
@@ -49,6 +50,7 @@ class Proposer:
         self._inbox: WorkerInbox | None = None
         self._outbox = WorkerOutbox()
         self._make: MakeDrafter | None = None
+        self._foresight: Foresight | None = None
         self._repairs: list[Repair] = []
         self._vocab_size = 0
         self._rows: dict[str, Row | None] = {}
@@ -74,11 +76,17 @@ class Proposer:
         if self._reason:
             return
         try:
-            self._make = real_drafters(self._config.model_config, self._budget)
+            self._make = make = real_drafters(self._config.model_config, self._budget)
             self._inbox = WorkerInbox(worker_address(dp_rank(parallel)))
             self._reason = self._inbox.fault
         except Exception as error:
             self._reason = f"{type(error).__name__}: {error}"
+        if self._reason or self._inbox is None:
+            return
+        try:
+            self._foresight = Foresight(self._inbox, make, self._fault)
+        except Exception as error:  # every row thinks for itself then
+            self._fault("foresight", error)
 
     def status(self) -> dict[str, Any]:
         """How it stands, as JSON-able data."""
@@ -147,8 +155,8 @@ class Proposer:
     def _read_messages(self) -> dict[str, HintMessage]:
         """Take in what has come; the hints among it, by the id of their request."""
         hints: dict[str, HintMessage] = {}
-        messages = self._inbox.drain() if self._inbox is not None else []
-        for message in messages:
+        source = self._inbox if self._foresight is None else self._foresight
+        for message in source.mail() if source is not None else ():
             if isinstance(message, HintMessage):
                 self._waiting.hint(message)
                 hints[message.id] = message
@@ -205,6 +213,8 @@ class Proposer:
         if self._inbox is not None:
             totals["lost message"] = self._inbox.dropped
         sizes = {"rows": len(self._rows), **self._waiting.sizes()}
+        if self._foresight is not None:
+            sizes["ahead"] = len(self._foresight)
         if isinstance(self._make, Drafters):
             sizes["memories"] = len(self._make.stores)
         rank = dp_rank(self._config.parallel_config)
@@ -220,6 +230,7 @@ class Proposer:
         request_id = str(extra.get(ID_ARGUMENT, ""))
         waiting = self._waiting.get(request_id) if request_id else None
         recorded = replay_ids(extra)
+        ahead_s = 0.0
         if params is None or (waiting is None and recorded is None):
             return None
         spec = waiting.open.spec if waiting is not None else RequestSpec(id=request_id or req_id)
@@ -229,7 +240,11 @@ class Proposer:
             drafter = Ceiling([], spec.id, spec.method)
         else:
             lora = state.lora_request.lora_name if state.lora_request is not None else ""
-            drafter = self._make(spec, lora, stop_ids(params))
+            thought = self._foresight.take(spec.id, lora, stop_ids(params)) if self._foresight is not None else None
+            if thought is not None and thought.drafter is not None:
+                drafter, ahead_s = thought.drafter, thought.seconds
+            else:
+                drafter = self._make(spec, lora, stop_ids(params))
         row = Row(
             state,
             drafter,
@@ -238,6 +253,7 @@ class Proposer:
             opened_at=waiting.open.sent_at if waiting is not None else time.monotonic(),
             # With drafts the same seed draws differently, and differently again when a hint is late.
             silent=_is_seeded(params) and not extra.get(SEEDED_ARGUMENT),
+            ahead_s=ahead_s,
         )
         self._rows[req_id] = row
         return row

@@ -56,9 +56,20 @@ class Row:
     """
 
     def __init__(
-        self, state: Any, drafter: Drafts, *, hint_id: str, reply_to: str, opened_at: float, silent: bool
+        self,
+        state: Any,
+        drafter: Drafts,
+        *,
+        hint_id: str,
+        reply_to: str,
+        opened_at: float,
+        silent: bool,
+        ahead_s: float = 0.0,
     ) -> None:
-        """Follow the request of vLLM's `CachedRequestState`; `silent`: commit and report, draft nothing."""
+        """Follow the request of vLLM's `CachedRequestState`; `silent`: commit and report, draft nothing.
+
+        `ahead_s` seconds were spent on it while its prompt was read: no step waited for that.
+        """
         params = state.sampling_params
         self.hint_id = hint_id
         self.reply_to = reply_to
@@ -68,6 +79,7 @@ class Row:
         self._drafter = drafter
         self._opened_at = opened_at
         self._silent = silent
+        self._ahead_s = ahead_s
         self._prompt_tokens = int(state.num_prompt_tokens)
         self._max_tokens: int | None = params.max_tokens
         self._stop_ids = frozenset(stop_ids(params))
@@ -117,6 +129,7 @@ class Row:
         report["id"] = self.hint_id
         report["draft_ms_max"] = round(self._draft_ms_max, 4)
         report["draft_ms_total"] = round(self._draft_ms_total, 4)
+        report["ahead_ms"] = round(self._ahead_s * 1000.0, 4)
         if self._hint_after_ms is not None and report["hint"]["arrived"]:
             report["hint"] = {**report["hint"], "after_ms": self._hint_after_ms}
         return report

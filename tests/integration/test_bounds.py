@@ -6,7 +6,8 @@ import asyncio
 import concurrent.futures
 import importlib
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from ooospec_agents import bounds, targets
 from ooospec_agents.catalog import Catalog, Function
 from ooospec_agents.client import SidecarSettings, TargetClient
 from ooospec_agents.drafting.cursor import Cursor
+from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Memory, Stores
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import shared_words
@@ -27,9 +29,11 @@ from ooospec_agents.formats import FLAT
 from ooospec_agents.hint import Hint
 from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.sidecar.worker import SidecarWorker
+from ooospec_agents.testing.engine import CharacterCodec
 from ooospec_agents.vllm_plugin import channel
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import ApiChannel, WorkerInbox, WorkerOutbox, worker_address
+from ooospec_agents.vllm_plugin.foresight import Foresight
 from ooospec_agents.vllm_plugin.holdout import Holdout
 from ooospec_agents.vllm_plugin.messages import CatalogStore, HintMessage, Open
 from ooospec_agents.vllm_plugin.waiting import WaitingRoom
@@ -186,6 +190,23 @@ def early_hints(count: int) -> int:
     return kept
 
 
+def ahead(count: int) -> int:
+    def make(spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafter:
+        return Drafter(spec, CharacterCodec(), Stores())
+
+    inbox, api = WorkerInbox(worker_address(0)), ApiChannel()
+    foresight = Foresight(inbox, make, lambda where, error: pytest.fail(f"{where}: {error}"))
+    for number in range(count):
+        assert api.open(RequestSpec(id=str(number), method="toolspec"))
+    while foresight._known(str(count - 1)) is None:
+        time.sleep(0.001)
+    kept = len(foresight)
+    foresight.close()
+    api.close()
+    inbox.close()
+    return kept
+
+
 def finished(count: int) -> int:
     room = WaitingRoom(lambda: 0.0)
     for number in range(count):
@@ -211,7 +232,7 @@ def drained(count: int) -> int:
         pass
     read: list[int] = []
     while sum(read) < count:
-        read.append(len(inbox.drain()))
+        read.append(len(inbox.mail()))
     api.close()
     inbox.close()
     return max(read)
@@ -333,7 +354,18 @@ FILLS: dict[str, Callable[[int], Any]] = {
     fill.__name__: fill
     for fill in (
         *(catalogs, guessing, reports, sent_catalogs, queue, holdout, warmed, waves, predicting, encoded),
-        *(worker_catalogs, waiting, early_hints, finished, reply_addresses, drained, memories, functions, history),
+        *(
+            worker_catalogs,
+            waiting,
+            early_hints,
+            ahead,
+            finished,
+            reply_addresses,
+            drained,
+            memories,
+            functions,
+            history,
+        ),
         *(values, names, openings, texts, trust, words, prepared, pending, models),
     )
 } | {"targets": known_targets}

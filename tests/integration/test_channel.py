@@ -63,7 +63,7 @@ def read(inbox: WorkerInbox, count: int, seconds: float = 5.0) -> list[Open | Hi
     messages: list[Open | HintMessage | GuessesMessage] = []
     deadline = time.monotonic() + seconds
     while len(messages) < count and time.monotonic() < deadline:
-        messages += inbox.drain()
+        messages += inbox.mail()
         time.sleep(0.001)
     return messages
 
@@ -161,7 +161,7 @@ def test_garbage_costs_one_message_only(api: ApiChannel, inbox: WorkerInbox) -> 
     socket.send(b"[" * 10_000)
     deadline = time.monotonic() + 5.0
     while inbox.dropped < 2 and time.monotonic() < deadline:
-        assert inbox.drain() == []
+        assert inbox.mail() == []
     api.hint("r1", HINT)
     messages = read(inbox, 1)
     socket.close(linger=0)
@@ -175,7 +175,7 @@ def test_old_messages_are_dropped(api: ApiChannel, inbox: WorkerInbox, monkeypat
     api.hint("r1", HINT)
     deadline = time.monotonic() + 5.0
     while not inbox.dropped and time.monotonic() < deadline:
-        assert inbox.drain() == []
+        assert inbox.mail() == []
     assert inbox.dropped == 1
 
 
@@ -232,7 +232,7 @@ def test_report_goes_to_no_foreign_address(outbox: WorkerOutbox) -> None:
 def test_inbox_that_cannot_listen_is_empty() -> None:
     box = WorkerInbox("ipc:///nowhere/at/all")
     assert "cannot listen" in box.fault
-    assert box.drain() == []
+    assert box.mail() == []
 
 
 def test_folder_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:

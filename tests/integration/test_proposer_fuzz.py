@@ -16,11 +16,12 @@ pytest.importorskip("zmq")
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.testing.engine import DRAFT_TOKENS, VOCABULARY, ScriptedEngine
-from ooospec_agents.vllm_plugin.messages import HintMessage, Open
+from ooospec_agents.vllm_plugin.channel import ApiChannel
 
 NAMES = ("find", "find_all", "tell")
 SLOTS = ("a", "b", "c d")
@@ -120,10 +121,15 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedEngine]:
 async def decode(engine: ScriptedEngine, request: tuple[str, RequestSpec, Hint | None, int | None], number: int) -> str:
     text, spec, hint, limit = request
     spec = replace(spec, id=f"r{number}")
-    engine.proposer._waiting.open(Open(spec))
+    road = ApiChannel()
+    assert road.open(spec)
+    if spec.method != "toolspec":
+        assert road.guesses(spec.id, LexicalGuesses.of(spec.catalog, spec.conversation))
     if hint is not None:
-        engine.proposer._waiting.hint(HintMessage(spec.id, hint))
-    return "".join([piece async for piece in engine.generate(text, {"ooospec_id": spec.id}, limit)])
+        assert road.hint(spec.id, hint)
+    written = "".join([piece async for piece in engine.generate(text, {"ooospec_id": spec.id}, limit)])
+    road.close()
+    return written
 
 
 def fuzz(engine: ScriptedEngine, numbers: Iterator[int], request: Any) -> None:
@@ -138,6 +144,25 @@ def test_nothing_that_is_written_harms_the_engine(engine: ScriptedEngine, reques
     fuzz(engine, iter((engine.steps,)), request)
     assert engine.proposer._fault_counts == {}
     assert engine.invalid == 0
+
+
+def test_most_requests_are_thought_about_before_their_first_token(engine: ScriptedEngine) -> None:
+    """Else the test above is none of `foresight.py`."""
+    taken: list[bool] = []
+    foresight = engine.proposer._foresight
+    assert foresight is not None
+    take = foresight.take
+
+    def counted(*asked: Any) -> Any:
+        thought = take(*asked)
+        taken.append(thought is not None)
+        return thought
+
+    foresight.take = counted  # type: ignore[method-assign]
+    request = ("no call", RequestSpec(id="r", catalog=CATALOG, method="lexical", wire_format="hermes"), None, None)
+    for number in range(10):
+        asyncio.run(decode(engine, request, number))
+    assert sum(taken) > 5
 
 
 def test_an_invalid_draft_would_be_seen(engine: ScriptedEngine) -> None:

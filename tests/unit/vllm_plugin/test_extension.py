@@ -42,7 +42,8 @@ def test_extension_adds_one_name_to_the_worker() -> None:
 
 
 def test_bound_worker_says_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    inbox = SimpleNamespace(fault="", dropped=0, drain=list)
+    inbox = SimpleNamespace(fault="", dropped=0)
+    monkeypatch.setattr(proposer_module, "Foresight", lambda inbox, make, on_fault: None)
     addresses = []
     ours = proposer(
         monkeypatch,

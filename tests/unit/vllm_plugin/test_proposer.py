@@ -64,7 +64,7 @@ class Post:
         self.sent: list[tuple[str, dict[str, Any]]] = []
         self.dropped = 0
 
-    def drain(self) -> list[Open | HintMessage]:
+    def mail(self) -> list[Open | HintMessage]:
         messages, self.waiting = self.waiting, []
         return messages
 
