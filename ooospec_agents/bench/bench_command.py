@@ -23,6 +23,7 @@ from ooospec_agents.bench.rawlog import OtherRun, RawLog
 from ooospec_agents.bench.redraft import codec_of
 from ooospec_agents.bench.report import render, run_data
 from ooospec_agents.bench.requests import LIMITS
+from ooospec_agents.bench.rest import WATCH_S
 from ooospec_agents.bench.servers import (
     SIDECAR_GIB,
     Server,
@@ -315,6 +316,7 @@ def _options(bench: Bench, warm: Sequence[str]) -> dict[str, Any]:
         "seed": plan.seed,
         "sidecar": [bench.helper.model, bench.helper.adapter, bench.helper.cores],
         "predictor": Path(bench.predictor).name,
+        "rest_s": WATCH_S,
     }
 
 

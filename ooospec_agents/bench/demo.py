@@ -25,6 +25,7 @@ from rich.table import Table
 from ooospec_agents.bench.demo_agent import Side, Turn, turns_of
 from ooospec_agents.bench.demo_tasks import TASKS, TOOLS, Task
 from ooospec_agents.bench.requests import LIMITS
+from ooospec_agents.bench.rest import Rest
 from ooospec_agents.bench.servers import Setup, SidecarSetup, fits, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
@@ -97,12 +98,17 @@ def time_turn(result: TaskResult, number: int, side: Side, turns: list[Turn], sh
 def run_task(result: TaskResult, plain: Side, own: Side, client: httpx.Client, show: Show) -> None:
     """Record the task on the plain side, then time each of its turns on both."""
     record(result, plain, show)
+    rest = Rest()
     for number, (_, body) in enumerate(result.turns):
         warm(client, plain, body)
         warm(client, own, body, {"ooospec": "off"})
         sides = [(plain, result.plain), (own, result.ours)]
+        rest.after(plain.url)
+        rest.after(own.url)
         for side, turns in sides if number % 2 == 0 else sides[::-1]:
+            rest.before(side.url)
             time_turn(result, number, side, turns, show)
+            rest.after(side.url)
     result.state = "done"
     show()
 

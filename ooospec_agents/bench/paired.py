@@ -10,6 +10,7 @@ The rules of the comparison:
 - `Ledger` checks that no answer was known before it was asked; only the limits (perfect, degraded, wrong, ceiling) get
   the recorded output, and gold the reference.
 - Every request counts, also those answered in text.
+- A server is asked when the others are asleep (`rest.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ooospec_agents.bench.ledger import Decode, Ledger
 from ooospec_agents.bench.methods import BenchMethod, Kind
 from ooospec_agents.bench.rawlog import RawLog
 from ooospec_agents.bench.requests import Answer, ask, chat_body, with_xargs, written_text
+from ooospec_agents.bench.rest import Rest
 from ooospec_agents.bench.servers import Server
 from ooospec_agents.bench.waves import RecordedWave, SidecarProbe, posted_after
 
@@ -94,6 +96,7 @@ class PairedRun:
         self._helpers = helpers or Helpers()
         self._ledger = Ledger(cold=plan.warm is None, decode=self._helpers.decode)
         self._filled: set[str] = set()
+        self._rest = Rest()
         # A server that was started anew has forgotten all: what it learns from now on is a new store.
         self._run_id = uuid.uuid4().hex
 
@@ -142,7 +145,7 @@ class PairedRun:
         kind: Kind = "stock" if "stock" in self._servers else "ours"
         body = with_xargs(self._body(kind, item), {"ooospec": "off"} if kind == "ours" else {})
         server = self._servers[kind]
-        answer = ask(self._client, server.url, body)
+        answer = self._ask(server, body)
         answer.text = written_text(self._client, server.url, server.model, answer)
         self._raw.add({"item": item.id, "dataset": item.dataset, "method": "record", "answer": answer.to_json()})
         return answer
@@ -155,11 +158,7 @@ class PairedRun:
         for kind in kinds:
             body = self._body(kind, item) | {"max_tokens": 1, "stream": False}
             body.pop("stream_options", None)
-            ask(
-                self._client,
-                self._servers[kind].url,
-                with_xargs(body, {"ooospec": "off"} if kind == "ours" else {}),
-            )
+            self._ask(self._servers[kind], with_xargs(body, {"ooospec": "off"} if kind == "ours" else {}))
 
     def _fill(self, method: BenchMethod, before: Sequence[Item], progress: Progress) -> None:
         """Fill a method's store with the warm list, and with what a stopped run had asked of it."""
@@ -172,7 +171,7 @@ class PairedRun:
             # An id of its own says that a hint will be posted: no wave starts, and none is.
             xargs = {"ooospec": method.drafting, "ooospec_scope": store, "ooospec_id": uuid.uuid4().hex}
             body = with_xargs(self._body(method.server, item), xargs if method.server == "ours" else {})
-            self._ledger.fill(store, item, ask(self._client, self._servers[method.server].url, body))
+            self._ledger.fill(store, item, self._ask(self._servers[method.server], body))
             progress(f"filling the store of {method.name}: {number} of {len(fill)}")
 
     def _store(self, method: BenchMethod) -> str:
@@ -195,10 +194,11 @@ class PairedRun:
         server = self._servers[method.server]
         if method.hint == "sidecar" and self._helpers.probe is not None and not tagged:
             self._helpers.probe.warm(item)
+        self._rest.before(server.url)
         used, helped = server.cpu_s(), self._helpers.sidecar.cpu_s() if self._helpers.sidecar else 0.0
         replayed = tagged and wave is not None
         with posted_after(self._client, server.url, xargs["ooospec_id"], wave) if replayed else nullcontext():
-            answer = ask(self._client, server.url, body)
+            answer = self._ask(server, body)
         row = {
             "item": item.id,
             "dataset": item.dataset,
@@ -212,6 +212,11 @@ class PairedRun:
         row |= _hint_fields(xargs, wave, answer)
         self._ledger.check(method, item, xargs, answer, store)
         self._raw.add(row)
+        return answer
+
+    def _ask(self, server: Server, body: dict[str, Any]) -> Answer:
+        answer = ask(self._client, server.url, body)
+        self._rest.after(server.url)
         return answer
 
     def _body(self, kind: Kind, item: Item) -> dict[str, Any]:

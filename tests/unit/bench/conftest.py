@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ooospec_agents.bench import rest
 from ooospec_agents.bench.data import Item
 
 TOOLS = [
@@ -96,3 +97,9 @@ def target() -> FakeTarget:
 @pytest.fixture
 def make_item() -> Callable[..., Item]:
     return item
+
+
+@pytest.fixture(autouse=True)
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripted servers do not watch for work: nobody need wait for them to sleep."""
+    monkeypatch.setattr(rest, "WATCH_S", 0.0)

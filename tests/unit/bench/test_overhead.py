@@ -5,6 +5,7 @@ from ooospec_agents.bench.data import Item
 from ooospec_agents.bench.overhead import alternate, first_token_way, plain_chat_way
 from ooospec_agents.bench.rawlog import RawLog
 from ooospec_agents.bench.requests import Answer
+from ooospec_agents.bench.rest import Rest
 from ooospec_agents.bench.servers import Server
 
 
@@ -19,12 +20,12 @@ def test_the_order_alternates_and_a_stopped_run_goes_on(make_item: Callable[...,
         return answer
 
     for pairs in (2, 3):
-        alternate([make_item()], pairs, way("a"), way("b"), RawLog(tmp_path / "r.jsonl", {}))
+        alternate([make_item()], range(pairs), way("a"), way("b"), RawLog(tmp_path / "r.jsonl", {}))
     assert order == ["a0", "b0", "b1", "a1", "a2", "b2"]
 
 
 def test_plain_chat_has_no_tools(target, make_item: Callable[..., Item]) -> None:
-    plain_chat_way(Server("http://ours", "m"), target.client(), 8)(make_item(), 0)
+    plain_chat_way(Server("http://ours", "m"), target.client(), 8, Rest())(make_item(), 0)
     assert all("tools" not in body for _, body in target.bodies)
 
 
