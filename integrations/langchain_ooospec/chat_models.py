@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
+from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from openai_ooospec import AsyncOpenAI, OpenAI
 from openai_ooospec.sdk import Connected
@@ -43,18 +44,39 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
     max_tokens: int | None = Field(default=None, alias="max_completion_tokens")
     """Most tokens to generate; `max_tokens` and `max_completion_tokens` are the same here."""
 
-    sidecar: str | None = None
+    sidecar: str | None = Field(default=None, exclude=True)
     """Base URL of a sidecar of the client's own. Without it the target's server uses its own."""
 
-    sidecar_model: str | None = None
+    sidecar_model: str | None = Field(default=None, exclude=True)
     """The model or adapter to ask the sidecar for; by default its first."""
 
-    sidecar_api_key: SecretStr | None = None
+    sidecar_api_key: SecretStr | None = Field(default=None, exclude=True)
     """The sidecar's key."""
 
+    @classmethod
+    def is_lc_serializable(cls) -> bool:
+        """Yes: `langchain_core.load` writes it as the `ChatOpenAI` that it is without us, and gives that back.
+
+        LangChain revives classes of a fixed list only. What it revives asks the same target; `accelerate` it for the
+        rest. A sidecar of the client's own is not written.
+        """
+        return True
+
+    @classmethod
+    def get_lc_namespace(cls) -> list[str]:
+        """`ChatOpenAI`'s."""
+        return ChatOpenAI.get_lc_namespace()
+
+    @classmethod
+    def lc_id(cls) -> list[str]:
+        """`ChatOpenAI`'s."""
+        return ChatOpenAI.lc_id()
+
     @property
-    def _llm_type(self) -> str:
-        return "ooospec-chat"
+    def _identifying_params(self) -> dict[str, Any]:
+        # By ChatOpenAI's name, as which it is written down.
+        known = dict(super()._identifying_params)
+        return {"max_completion_tokens" if name == "max_tokens" else name: value for name, value in known.items()}
 
     @property
     def lc_secrets(self) -> dict[str, str]:

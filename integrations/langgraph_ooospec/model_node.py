@@ -11,8 +11,13 @@ from langchain_core.tools import BaseTool
 from langchain_ooospec import ChatOoOSpec, accelerate
 from langchain_openai.chat_models.base import BaseChatOpenAI
 
+try:
+    from langgraph.utils.runnable import RunnableCallable  # type: ignore[attr-defined]
+except ImportError:  # LangGraph means to take it away from there; its own ToolNode has it from here
+    from langgraph._internal._runnable import RunnableCallable
 
-class SpeculativeModelNode(Runnable[Any, Any]):
+
+class SpeculativeModelNode(RunnableCallable):
     """Calls a chat model on the state's messages and returns its answer as the state's update.
 
     The tools are bound once, when the node is made, so target and sidecar are warm before the graph runs. The state
@@ -47,18 +52,16 @@ class SpeculativeModelNode(Runnable[Any, Any]):
         input_messages_key: str | None = None,
         name: str = "model",
     ) -> None:
-        self.name = name
+        super().__init__(self._answer, self._aanswer, name=name, trace=False)
         self.messages_key = messages_key
         self.input_messages_key = input_messages_key or messages_key
         self.model = _bound(model, tools, tool_choice)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the model on a state."""
-        return self._update(input, self.model.invoke(self._messages(input), config, **kwargs))
+    def _answer(self, state: Any, config: RunnableConfig) -> Any:
+        return self._update(state, self.model.invoke(self._messages(state), config))
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Call the model on a state."""
-        return self._update(input, await self.model.ainvoke(self._messages(input), config, **kwargs))
+    async def _aanswer(self, state: Any, config: RunnableConfig) -> Any:
+        return self._update(state, await self.model.ainvoke(self._messages(state), config))
 
     def _messages(self, state: Any) -> Any:
         if isinstance(state, list):

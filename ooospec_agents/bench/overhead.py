@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,8 @@ from ooospec_agents.bench.summary import save
 
 Way = Callable[[Item, int], Answer]
 """Answers one item in one way; the number tells repetitions of an item apart."""
+Start = Callable[[Setup, Path], AbstractContextManager[Server]]
+"""Starts a server."""
 
 
 def alternate(items: Sequence[Item], pairs: Iterable[int], first: Way, second: Way, raw: RawLog) -> None:
@@ -101,7 +103,8 @@ def chat(
     raw = RawLog(out.with_suffix(".jsonl"), options)
     setup = Setup(model, dtype=dtype, cores=cores)
     halves = [range(pairs // 2), range(pairs // 2, pairs)]
-    for half, started in zip(halves, ([stock, ours], [ours, stock]), strict=True):
+    orders: list[list[Start]] = [[stock, ours], [ours, stock]]
+    for half, started in zip(halves, orders, strict=True):
         if all(raw.find(pair=number) for number in half):
             continue
         with ExitStack() as stack:

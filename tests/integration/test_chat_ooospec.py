@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.load import dumpd, dumps, loads
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
 from langchain_ooospec import ChatOoOSpec, accelerate
@@ -62,7 +64,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
 
 
 def chat(target: ScriptedTarget, **options: Any) -> ChatOoOSpec:
-    return ChatOoOSpec(model="scripted", base_url=target.base_url, api_key="key", **options)
+    return ChatOoOSpec(**{"model": "scripted", "base_url": target.base_url, "api_key": "key", **options})
 
 
 def prepared(target: ScriptedTarget, **options: Any) -> Runnable[Any, AIMessage]:
@@ -212,8 +214,27 @@ def test_max_tokens_goes_by_either_name(scripted_target: TargetMaker) -> None:
     assert [body["max_tokens"] for body in target.chats] == [7, 8]
 
 
-def test_it_is_not_serializable() -> None:
-    assert ChatOoOSpec.is_lc_serializable() is False
+@pytest.mark.filterwarnings("ignore:The function `loads` is in beta")
+def test_what_was_written_down_is_read_as_a_plain_model_of_the_same_target(
+    scripted_target: TargetMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = scripted_target(Reply(calls=(WEATHER,)), api_key="topsy")
+    monkeypatch.setenv("OPENAI_API_KEY", "topsy")
+    model = chat(target, api_key="topsy", temperature=0.5, sidecar="http://127.0.0.1:9", sidecar_api_key="hidden")
+    written = dumps(model)
+    assert "topsy" not in written
+    assert "sidecar" not in written
+    read = loads(written, allowed_objects="all", secrets_from_env=True)
+    assert type(read) is ChatOpenAI
+    assert accelerate(read).bind_tools([get_weather]).invoke("Weather?").tool_calls[0]["name"] == WEATHER.name
+    assert target.chats[-1]["temperature"] == 0.5
+
+
+def test_a_chain_is_written_down_as_with_the_stock_model(scripted_target: TargetMaker) -> None:
+    target = scripted_target()
+    ours, stock = chat(target), ChatOpenAI(model="scripted", base_url=target.base_url, api_key="key", stream_usage=True)
+    prompt = ChatPromptTemplate.from_template("{question}")
+    assert dumpd(prompt | ours)["kwargs"]["last"]["id"] == dumpd(prompt | stock)["kwargs"]["last"]["id"]
 
 
 def test_nothing_is_kept_on_the_model(scripted_target: TargetMaker) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.load import load
 from langchain_ooospec import ChatOoOSpec, accelerate
 from langchain_openai import ChatOpenAI
 from langchain_tests.integration_tests import ChatModelIntegrationTests
@@ -19,6 +19,12 @@ from ooospec_agents.testing import Reply, ScriptedTarget, oblige
 def benchmark() -> Callable[..., Any]:
     """The suites' own timing fixture is not for tests here; what they time is run once."""
     return lambda function, *args, **kwargs: function(*args, **kwargs)
+
+
+@pytest.fixture
+def vcr() -> Any:
+    """The scripted target stands for a recording: it answers the same always."""
+    return SimpleNamespace(responses=["as scripted"])
 
 
 class TestUnit(ChatModelUnitTests):
@@ -36,20 +42,6 @@ class TestUnit(ChatModelUnitTests):
         environment = {"OPENAI_API_KEY": "key", "OPENAI_API_BASE": "http://127.0.0.1:9/v1"}
         expected = {"openai_api_key": "key", "openai_api_base": "http://127.0.0.1:9/v1"}
         return environment, {"model": "scripted"}, expected
-
-
-@pytest.mark.filterwarnings("ignore:The function `load` is in beta")
-def test_langchain_revives_no_model_of_others() -> None:
-    """Why `test_serdes` is skipped: what may be revived is a list of LangChain's own, and no caller's choice there.
-
-    Where this fails, LangChain has opened its list: make the model serializable.
-    """
-    written = {"lc": 1, "type": "constructor", "kwargs": {"model": "m", "api_key": "key"}}
-    ours = {**written, "id": ["langchain_ooospec", "chat_models", "ChatOoOSpec"]}
-    with pytest.raises(ValueError, match="is not allowed"):
-        load(ours, valid_namespaces=["langchain_ooospec"], allowed_objects="all")
-    theirs = {**written, "id": ["langchain", "chat_models", "openai", "ChatOpenAI"]}
-    assert isinstance(load(theirs, allowed_objects="all"), ChatOpenAI)
 
 
 class TestUnitWithASidecar(TestUnit):
@@ -74,6 +66,10 @@ class TestIntegration(ChatModelIntegrationTests):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         return {"model": "scripted", "base_url": self.base_url, "api_key": "key"}
+
+    @property
+    def enable_vcr_tests(self) -> bool:
+        return True
 
     @property
     def supports_json_mode(self) -> bool:
