@@ -229,6 +229,13 @@ def test_report_goes_to_no_foreign_address(outbox: WorkerOutbox) -> None:
     assert outbox.dropped == 2
 
 
+def test_without_its_check_a_report_would_go_anywhere(
+    outbox: WorkerOutbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(channel_module, "socket_dir", lambda: tmp_path)
+    assert outbox.send(f"ipc://{tmp_path}/elsewhere", {"id": "r1"})
+
+
 def test_inbox_that_cannot_listen_is_empty() -> None:
     box = WorkerInbox("ipc:///nowhere/at/all")
     assert "cannot listen" in box.fault
@@ -245,6 +252,12 @@ def test_folder_open_to_others_is_refused(sockets: Path) -> None:
     os.chmod(sockets, 0o755)
     with pytest.raises(ChannelError, match="mode 0700"):
         worker_address(0)
+
+
+def test_without_its_check_a_folder_open_to_others_would_do(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.chmod(sockets, 0o755)
+    monkeypatch.setattr(sockets_module.stat, "S_IMODE", lambda mode: 0o700)
+    assert worker_address(0).startswith("ipc://")
 
 
 def test_missing_folder_is_refused(monkeypatch: pytest.MonkeyPatch, sockets: Path) -> None:
