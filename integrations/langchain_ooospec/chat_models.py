@@ -58,9 +58,9 @@ class ChatOoOSpec(Connected, BaseChatOpenAI):
         """Yes: `langchain_core.load` writes it as the `ChatOpenAI` that it is without us, and gives that back.
 
         LangChain revives classes of a fixed list only. What it revives asks the same target; `accelerate` it for the
-        rest. A sidecar of the client's own is not written.
+        rest. A sidecar of the client's own is not written. A class built on this one has to answer for itself.
         """
-        return True
+        return cls is ChatOoOSpec
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:

@@ -57,11 +57,11 @@ class SpeculativeModelNode(RunnableCallable):
         self.input_messages_key = input_messages_key or messages_key
         self.model = _bound(model, tools, tool_choice)
 
-    def _answer(self, state: Any, config: RunnableConfig) -> Any:
-        return self._update(state, self.model.invoke(self._messages(state), config))
+    def _answer(self, state: Any, config: RunnableConfig, **kwargs: Any) -> Any:
+        return self._update(state, self.model.invoke(self._messages(state), config, **kwargs))
 
-    async def _aanswer(self, state: Any, config: RunnableConfig) -> Any:
-        return self._update(state, await self.model.ainvoke(self._messages(state), config))
+    async def _aanswer(self, state: Any, config: RunnableConfig, **kwargs: Any) -> Any:
+        return self._update(state, await self.model.ainvoke(self._messages(state), config, **kwargs))
 
     def _messages(self, state: Any) -> Any:
         if isinstance(state, list):

@@ -103,12 +103,11 @@ def run_task(result: TaskResult, plain: Side, own: Side, client: httpx.Client, s
         warm(client, plain, body)
         warm(client, own, body, {"ooospec": "off"})
         sides = [(plain, result.plain), (own, result.ours)]
-        rest.after(plain.url)
-        rest.after(own.url)
+        rest.after()
         for side, turns in sides if number % 2 == 0 else sides[::-1]:
-            rest.before(side.url)
+            rest.before()
             time_turn(result, number, side, turns, show)
-            rest.after(side.url)
+            rest.after()
     result.state = "done"
     show()
 

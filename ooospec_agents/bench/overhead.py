@@ -23,6 +23,8 @@ from ooospec_agents.bench.summary import save
 
 Way = Callable[[Item, int], Answer]
 """Answers one item in one way; the number tells repetitions of an item apart."""
+BLOCK = 100
+"""Pairs between two starts of the servers."""
 Start = Callable[[Setup, Path], AbstractContextManager[Server]]
 """Starts a server."""
 
@@ -48,14 +50,15 @@ def alternate(items: Sequence[Item], pairs: Iterable[int], first: Way, second: W
 
 
 def plain_chat_way(server: Server, client: httpx.Client, max_tokens: int, rest: Rest) -> Way:
-    """The conversation without its tools, its prompt's KV warmed, while the other server is asleep."""
+    """The conversation without its tools, its prompt's KV warmed, when all servers are asleep."""
 
     def answer(item: Item, _: int) -> Answer:
         body = chat_body(server.model, replace(item, tools=[]), max_tokens=max_tokens)
-        rest.before(server.url)
         ask(client, server.url, body | {"max_tokens": 1})
+        rest.after()
+        rest.before()
         timed = ask(client, server.url, body)
-        rest.after(server.url)
+        rest.after()
         return timed
 
     return answer
@@ -97,22 +100,23 @@ def chat(
 ) -> None:  # fmt: skip
     """Plain chat: total seconds of stock vLLM over ours. Passes where the lower end is at least 0.97.
 
-    Half of the pairs are measured with each server started first: it has the better choice of memory.
+    After every hundred pairs both are started anew, in the other order: the first has the better choice of memory.
     """
     options = {"chat": model, "max_tokens": max_tokens, "dtype": dtype, "cores": cores, "rest_s": WATCH_S}
     raw = RawLog(out.with_suffix(".jsonl"), options)
     setup = Setup(model, dtype=dtype, cores=cores)
-    halves = [range(pairs // 2), range(pairs // 2, pairs)]
     orders: list[list[Start]] = [[stock, ours], [ours, stock]]
-    for half, started in zip(halves, orders, strict=True):
-        if all(raw.find(pair=number) for number in half):
+    for begin in range(0, pairs, BLOCK):
+        block = range(begin, min(begin + BLOCK, pairs))
+        started = orders[begin // BLOCK % 2]
+        if all(raw.find(pair=number) for number in block):
             continue
         with ExitStack() as stack:
             servers = {start: stack.enter_context(start(setup, logs)) for start in started}
             client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
             rest = Rest()
             ways = [plain_chat_way(servers[start], client, max_tokens, rest) for start in (stock, ours)]
-            alternate(load(data), half, ways[0], ways[1], raw)
+            alternate(load(data), block, ways[0], ways[1], raw)
     result = {"target": model, "dtype": setup.dtype_used, "what": "plain chat, stock over ours"}
     result |= _ratio(raw, pairs, "wall_s")
     save(out, "overhead", result)

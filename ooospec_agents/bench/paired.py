@@ -10,7 +10,7 @@ The rules of the comparison:
 - `Ledger` checks that no answer was known before it was asked; only the limits (perfect, degraded, wrong, ceiling) get
   the recorded output, and gold the reference.
 - Every request counts, also those answered in text.
-- A server is asked when the others are asleep (`rest.py`).
+- A request is timed when all servers are asleep (`rest.py`).
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class PairedRun:
         server = self._servers[method.server]
         if method.hint == "sidecar" and self._helpers.probe is not None and not tagged:
             self._helpers.probe.warm(item)
-        self._rest.before(server.url)
+        self._rest.before()
         used, helped = server.cpu_s(), self._helpers.sidecar.cpu_s() if self._helpers.sidecar else 0.0
         replayed = tagged and wave is not None
         with posted_after(self._client, server.url, xargs["ooospec_id"], wave) if replayed else nullcontext():
@@ -216,7 +216,7 @@ class PairedRun:
 
     def _ask(self, server: Server, body: dict[str, Any]) -> Answer:
         answer = ask(self._client, server.url, body)
-        self._rest.after(server.url)
+        self._rest.after()
         return answer
 
     def _body(self, kind: Kind, item: Item) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Quiet cores for each server: vLLM's processes watch for more work for a second after their last step."""
+"""Quiet cores for each request: vLLM's processes watch for more work for a second after their last step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ WATCH_S = 1.2
 
 
 class Rest:
-    """Waits, before a server is asked, until the others have gone to sleep; else whoever comes second is the slower.
+    """Waits, before a request is timed, until all servers sleep: else who comes second is slowed by who came first.
+
+    The server that is asked sleeps, too: it would else be awake where it was the last one asked, and only there.
 
     Args:
         clock: Monotonic seconds.
@@ -22,15 +24,14 @@ class Rest:
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._answered: dict[str, float] = {}
+        self._answered = clock() - WATCH_S
 
-    def before(self, server: str) -> None:
-        """Wait until no other server watches for work."""
-        others = [at for name, at in self._answered.items() if name != server]
-        left = max(others, default=self._clock() - WATCH_S) + WATCH_S - self._clock()
+    def before(self) -> None:
+        """Wait until no server watches for work."""
+        left = self._answered + WATCH_S - self._clock()
         if left > 0:
             self._sleep(left)
 
-    def after(self, server: str) -> None:
+    def after(self) -> None:
         """A server has answered just now."""
-        self._answered[server] = self._clock()
+        self._answered = self._clock()

@@ -61,6 +61,13 @@ def test_the_node_runs_in_an_event_loop(target: ScriptedTarget) -> None:
     assert kinds(asyncio.run(graph.ainvoke(QUESTION))) == ["human", "ai", "tool", "ai"]
 
 
+def test_what_a_call_adds_reaches_the_model(target: ScriptedTarget) -> None:
+    node = SpeculativeModelNode(chat(target), [height])
+    node.invoke(QUESTION, stop=["END"])
+    asyncio.run(node.ainvoke(QUESTION, stop=["STOP"]))
+    assert [body["stop"] for body in target.chats] == [["END"], ["STOP"]]
+
+
 def test_making_the_node_prepares_the_target(target: ScriptedTarget) -> None:
     SpeculativeModelNode(chat(target), [height])
     assert target.wait_for(lambda: bool(target.bodies("/v1/ooospec/prepare")))

@@ -26,27 +26,19 @@ class Time:
         self.now += seconds
 
 
-def test_the_first_server_asked_need_not_wait() -> None:
+def test_the_first_request_need_not_wait() -> None:
     time = Time()
-    Rest(time.clock, time.sleep).before("a")
+    Rest(time.clock, time.sleep).before()
     assert time.slept == []
 
 
-def test_a_server_asked_again_need_not_wait_for_itself() -> None:
+def test_a_request_waits_until_the_last_server_asked_sleeps() -> None:
     time = Time()
     rest = Rest(time.clock, time.sleep)
-    rest.after("a")
-    rest.before("a")
-    assert time.slept == []
-
-
-def test_another_server_waits_until_all_others_are_asleep() -> None:
-    time = Time()
-    rest = Rest(time.clock, time.sleep)
-    rest.after("a")
+    rest.after()
     time.now += 0.5
-    rest.after("b")
+    rest.after()
     time.now += 0.25
-    rest.before("c")
-    rest.before("c")
-    assert time.slept == [round(WATCH_S - 0.25, 6)]
+    rest.before()
+    rest.before()
+    assert time.slept == [WATCH_S - 0.25]
