@@ -40,7 +40,9 @@ class Bound:
     age: tuple[str, str] | None = None
 
 
-_A, _C, _W = (f"ooospec_agents/vllm_plugin/{name}.py" for name in ("accelerator", "channel", "waiting"))
+_A, _C, _W, _F = (
+    f"ooospec_agents/vllm_plugin/{name}.py" for name in ("accelerator", "channel", "waiting", "foresight")
+)
 _M = "ooospec_agents/drafting/memory.py"
 
 API = (
@@ -94,14 +96,16 @@ WORKER = (
     ),
     Bound(
         "ahead",
-        "drafters made while the prompt is read",
-        ("ooospec_agents/vllm_plugin/foresight.py", "MAX_AHEAD"),
+        "drafters made while the prompt is read; no more are made then",
+        (_F, "MAX_AHEAD"),
         "request",
-        ("ooospec_agents/vllm_plugin/foresight.py", "MAX_AHEAD_S"),
+        (_F, "MAX_AHEAD_S"),
     ),
+    Bound("begun", "requests that have begun, so that none is thought about then", (_F, "MAX_BEGUN"), "request"),
     Bound("finished", "ids of finished requests, so that late hints are dropped", (_W, "MAX_FINISHED"), "request"),
     Bound("reply_addresses", "API processes to report to", (_C, "MAX_REPLY_ADDRESSES")),
-    Bound("drained", "messages read in one engine step; the others wait", (_C, "MAX_DRAINED")),
+    Bound("drained", "messages read at once; the others wait", (_C, "MAX_DRAINED")),
+    Bound("mail", "messages read that the engine has not taken", (_F, "MAX_MAIL"), "", (_C, "MAX_AGE_S")),
     Bound(
         "memories",
         "what earlier calls taught: history, dialect, trust",

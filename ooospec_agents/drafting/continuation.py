@@ -9,6 +9,7 @@ from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import FIXED, Expectation, SlotPlan, none_filled, rendered
+from ooospec_agents.drafting.memory import commonest
 from ooospec_agents.drafting.piece import Piece, PieceKind, Stop
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
@@ -147,7 +148,7 @@ class Continuation:
             self._emit("text", word, guess.source, sure)
 
     def _opening(self) -> str | None:
-        known = [text for text, _ in self._expectation.memory.openings.most_common(4)]
+        known = commonest(self._expectation.memory.openings)[:4]
         candidates = [*known, self._format.opening, *self._format.openings]
         for text in candidates:
             if text.startswith(self._skip) and (text or not self._skip):
@@ -170,8 +171,8 @@ class Continuation:
 
     def _after_call(self) -> None:
         more = self._expectation.more(self._call)
-        endings = self._expectation.memory.endings.most_common(4)
-        ending = next((text for text, _ in endings if self._consistent(text)), self._format.closing)
+        endings = commonest(self._expectation.memory.endings)[:4]
+        ending = next((text for text in endings if self._consistent(text)), self._format.closing)
         follow = self._format.between
         if self._consistent(follow) and (more >= 0.5 or not self._consistent(ending)):
             self._fixed(follow, max(more, 0.3))

@@ -57,6 +57,7 @@ class Drafter:
         stop_ids: Token ids that end this request's output; the first is drafted after a call.
         budget: How long a draft may be.
         clock: Monotonic seconds.
+        ahead: Leave no trace in the stores until `begin`.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Drafter:
         stop_ids: Sequence[int] = (),
         budget: Budget | None = None,
         clock: Callable[[], float] = monotonic,
+        ahead: bool = False,
     ) -> None:
         self.spec = spec
         self._codec = codec
@@ -78,9 +80,10 @@ class Drafter:
         self._started = clock()
         self._format = FORMATS.get(spec.wire_format, FORMATS["json"])
         key = (spec.tenant, spec.scope, spec.method, lora, spec.wire_format)
-        self._memory = stores.memory(key, self._format.profile)
+        self._stores, self._key = stores, key
+        self._memory = stores.glance(key, self._format.profile) if ahead else stores.memory(key, self._format.profile)
+        self._known_answers = self._memory.answers  # before anything is read of it: another thread may teach it
         self._cursor = cursor_for(self._format, self._memory.style.copy(), spec.named)
-        self._known_answers = self._memory.answers
         self._expectation = Expectation(spec, self._memory)
         self._ids: list[int] = []
         self._decoded_from = self._decoded_to = 0
@@ -102,9 +105,14 @@ class Drafter:
         if not self._ids and self.spec.method not in ("off", "ceiling"):
             self._plan = self._planned()
 
-    def stale(self) -> bool:
-        """Whether a drafter made now would know more: another request of its memory has ended."""
-        return self._memory.answers != self._known_answers
+    def begin(self) -> bool:
+        """The request begins, of which it was thought ahead: whether a drafter made now would know no more."""
+        kept = self._stores.keep(self._key, self._memory)
+        if kept is not self._memory and (kept.answers or self._known_answers):
+            return False
+        # Of several first requests each was thought about with an empty memory of its own.
+        self._memory = self._expectation.memory = kept
+        return kept.answers == self._known_answers
 
     def commit(self, token_ids: Sequence[int]) -> None:
         """Take newly committed output tokens, in order."""

@@ -1,10 +1,12 @@
-"""What finished calls teach: history, habits, trust. Bounded; kept apart by tenant, LoRA, method and format."""
+"""What finished calls teach: history, habits, trust. Bounded; kept apart by tenant, LoRA, method and format.
+
+One thread teaches a memory; another, which thinks ahead, may read it meanwhile: what is read is copied whole first.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
-from threading import Lock
 from typing import Any
 
 from ooospec_agents.drafting.cursor import Cursor, ReadCall
@@ -40,7 +42,10 @@ class Memory:
 
     def learn(self, cursor: Cursor, ended: bool) -> None:
         """Learn from a finished request's text. `ended`: the target stopped by itself."""
-        self.answers += 1
+        self._learn(cursor, ended)
+        self.answers += 1  # last: who thinks ahead of its count has not seen all
+
+    def _learn(self, cursor: Cursor, ended: bool) -> None:
         self._keep_text(cursor)
         done = [call for call in cursor.calls if call.complete and call.name]
         if not done:
@@ -84,11 +89,11 @@ class Memory:
     def filled(self, name: str, slot: str) -> float | None:
         """Share of a function's earlier calls that filled a slot, or None before the first call."""
         calls = self._calls.get(name)
-        return (sum(slot in call for call in calls) + 0.5) / (len(calls) + 1.0) if calls else None
+        return (sum(slot in call for call in list(calls)) + 0.5) / (len(calls) + 1.0) if calls else None
 
     def names(self) -> list[str]:
         """Functions called before, the commonest of late first."""
-        return [name for name, _ in Counter(self._names).most_common()]
+        return commonest(Counter(list(self._names)))
 
     def values(self, name: str, slot: str) -> list[Guess]:
         """Values that a slot had in earlier calls of the function, likeliest first."""
@@ -96,7 +101,7 @@ class Memory:
         if not calls:
             return []
         seen: dict[str, tuple[float, Any]] = {}
-        for age, call in enumerate(reversed(calls)):
+        for age, call in enumerate(list(calls)[::-1]):
             if slot in call:
                 key = repr(call[slot])
                 weight = seen[key][0] if key in seen else 0.0
@@ -124,6 +129,11 @@ class Memory:
             self._trust.popitem(last=False)
 
 
+def commonest(counts: Counter[str]) -> list[str]:
+    """What was counted, the commonest first; another thread may be counting."""
+    return sorted(counts, key=lambda text: -counts[text])
+
+
 class Stores:
     """All memories of one worker, the least recently used dropped first.
 
@@ -134,19 +144,24 @@ class Stores:
     def __init__(self, max_entries: int = 256) -> None:
         self._max_entries = max_entries
         self._memories: OrderedDict[tuple[str, ...], Memory] = OrderedDict()
-        self._lock = Lock()
 
     def memory(self, key: Iterable[str], profile: Profile) -> Memory:
         """The memory kept under a key; a new one knows only the format's layout."""
         key = tuple(key)
-        with self._lock:  # drafters are made ahead, in a thread
-            found = self._memories.get(key)
-            if found is None:
-                found = self._memories[key] = Memory(profile)
-                while len(self._memories) > self._max_entries:
-                    self._memories.popitem(last=False)
-            self._memories.move_to_end(key)
-        return found
+        return self.keep(key, self.glance(key, profile))
+
+    def glance(self, key: tuple[str, ...], profile: Profile) -> Memory:
+        """The memory kept under a key, or a new one that is not kept. Other threads may call it."""
+        found = self._memories.get(key)
+        return Memory(profile) if found is None else found
+
+    def keep(self, key: tuple[str, ...], memory: Memory) -> Memory:
+        """Keep a memory unless another is kept under that key; the one that is kept, which is now the last used."""
+        kept = self._memories.setdefault(key, memory)
+        self._memories.move_to_end(key)
+        while len(self._memories) > self._max_entries:
+            self._memories.popitem(last=False)
+        return kept
 
     def __len__(self) -> int:
         """Memories kept now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ooospec_agents.drafting.continuation import Continuation
 from ooospec_agents.drafting.cursor import OPENING_MARKS, Cursor
 from ooospec_agents.drafting.expectation import Expectation
+from ooospec_agents.drafting.memory import commonest
 from ooospec_agents.drafting.mistral_cursor import MistralCursor
 from ooospec_agents.drafting.name_first import MarkedContinuation, NameFirstContinuation
 from ooospec_agents.drafting.python_continuation import PythonContinuation
@@ -62,5 +63,5 @@ def _listed(cursor: MistralCursor, expectation: Expectation, wire_format: WireFo
     """Whether a target behind Mistral's parser writes a list: as it does now, did before, or is expected to."""
     if cursor.listed is not None:
         return cursor.listed
-    known = expectation.memory.openings.most_common(1)
-    return known[0][0].endswith("[") if known else wire_format is MISTRAL_ARRAY
+    known = commonest(expectation.memory.openings)
+    return known[0].endswith("[") if known else wire_format is MISTRAL_ARRAY

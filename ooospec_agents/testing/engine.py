@@ -165,11 +165,11 @@ class ScriptedEngine:
         proposer.bound = True
         proposer._runner = self
         proposer._vocab_size = VOCABULARY
-        proposer._make = make = Drafters(CharacterCodec(), Budget())
+        proposer._make = drafters = Drafters(CharacterCodec(), Budget())
         proposer._inbox = WorkerInbox(worker_address(dp_rank))
         proposer._reason = proposer._inbox.fault
         if not proposer._reason:
-            proposer._foresight = Foresight(proposer._inbox, make, proposer._fault)
+            proposer._foresight = Foresight(proposer._inbox, drafters.ahead, proposer._fault)
 
 
 def _config(dp_rank: int) -> Any:

@@ -55,7 +55,7 @@ from ooospec_agents.vllm_plugin.sockets import (
 __all__ = ["SOCKET_DIR_VARIABLE", "ApiChannel", "ChannelError", "WorkerInbox", "WorkerOutbox", "worker_address"]
 
 MAX_DRAINED = 256
-"""Messages read in one engine step; the rest waits for the next."""
+"""Messages read at once; the rest waits for the next engine step."""
 MAX_AGE_S = 600.0
 """Age from which a message is not worth reading any more: its request is long over."""
 MAX_REPORTS = 1024
@@ -90,14 +90,15 @@ class WorkerInbox:
             logger.warning("ooospec: %s; requests are served without drafts", self.fault)
             self.close()
 
-    def mail(self) -> list[Mail]:
-        """Everything that has come, oldest first, at most `MAX_DRAINED` messages. Does not wait."""
+    def mail(self, most: int | None = None) -> list[Mail]:
+        """Everything that has come, oldest first, at most `most` messages (`MAX_DRAINED`). Does not wait."""
+        most = MAX_DRAINED if most is None else most
         if self._socket is None:
             return []
         messages: list[Mail] = []
         try:
             # Asking for the events first costs a tenth of a failed receive, and most steps find nothing.
-            while len(messages) < MAX_DRAINED and has_mail(self._socket):
+            while len(messages) < most and has_mail(self._socket):
                 self._read(self._socket.recv(Flag.NOBLOCK), messages)
         except ZMQError as error:
             if error.errno != errno.EAGAIN:

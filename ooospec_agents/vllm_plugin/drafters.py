@@ -36,6 +36,10 @@ class Drafters:
         """The drafter of a request."""
         return Drafter(spec, self._codec, self.stores, lora=lora, stop_ids=stops, budget=self._budget)
 
+    def ahead(self, spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafter:
+        """The drafter of a request that may never begin: until it does, the stores know nothing of it."""
+        return Drafter(spec, self._codec, self.stores, lora=lora, stop_ids=stops, budget=self._budget, ahead=True)
+
 
 def real_drafters(model_config: Any, budget: Budget) -> Drafters:
     """Drafters over the model's tokenizer, with one store for all that this worker learns.

@@ -12,20 +12,29 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import Hint
-from ooospec_agents.vllm_plugin.channel import WorkerInbox
-from ooospec_agents.vllm_plugin.messages import GuessesMessage, Mail, Open
+from ooospec_agents.vllm_plugin.channel import MAX_AGE_S, MAX_DRAINED, WorkerInbox
+from ooospec_agents.vllm_plugin.messages import GuessesMessage, HintMessage, Mail, Open
 from ooospec_agents.vllm_plugin.row import Drafts
-from ooospec_agents.vllm_plugin.sockets import MAX_QUEUED
 
 MAX_AHEAD = 64
-"""Requests thought about ahead whose rows have not begun."""
-MAX_AHEAD_S = 600.0
-"""Seconds that such a thought is kept."""
+"""Requests thought about whose rows have not begun. The next to begin is the oldest: no newer one takes its place."""
+MAX_AHEAD_S = 60.0
+"""Seconds that a thought is kept: by then its request has most likely been given up."""
+MAX_BEGUN = 256
+"""Begun requests remembered, so that none is thought about afterwards."""
+MAX_MAIL = 512
+"""Messages read that the engine has not taken. Further ones stay in the socket, which then takes no more."""
+PATIENCE_S = 0.002
+"""Longest wait of a row for a thought that is being thought: to think it at the same time would take longer."""
+MAX_FAULTS = 10
+"""Faults in reading mail after which the thread gives up; the engine reads on."""
+PAUSE_S = 0.001
+"""Pause after the thread was woken and found no mail."""
 
 
 class ThinksAhead(Drafts, Protocol):
@@ -34,37 +43,38 @@ class ThinksAhead(Drafts, Protocol):
     def think(self) -> None:
         """Plan the first draft."""
 
-    def stale(self) -> bool:
-        """Whether a drafter made now would know more."""
+    def begin(self) -> bool:
+        """Its row begins: whether it knows all that a drafter made now would know."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Thought:
     """What was thought about one request.
 
     Attributes:
-        spec: The request, as far as it is known.
-        assumed: The LoRA and the stop ids that the request is taken to have: those of the one before.
-        since: When the request was announced, in monotonic seconds.
+        opened: How it was announced, with the guesses that came since.
+        assumed: The LoRA and the stop ids that it is taken to have: those of the request before.
+        since: When that was, in monotonic seconds.
         hint: The newest hint.
         drafter: Its drafter, once it is made.
-        seconds: How long that took.
+        seconds: How long the thread has thought.
         busy: Whether the thread is at it.
     """
 
-    spec: RequestSpec
+    opened: Open
     assumed: tuple[str, tuple[int, ...]]
     since: float
     hint: Hint | None = None
     drafter: ThinksAhead | None = None
     seconds: float = 0.0
-    busy: bool = field(default=False, repr=False)
+    busy: bool = False
 
     @property
     def ready(self) -> bool:
-        """Whether nothing more is to come that a drafter cannot be told later."""
-        guessing = self.spec.method in ("lexical", "ooospec") and bool(self.spec.catalog.functions)
-        return not guessing or self.spec.guesses is not None
+        """Whether nothing is to come that a drafter cannot be told later."""
+        spec = self.opened.spec
+        guessing = spec.method in ("lexical", "ooospec") and bool(spec.catalog.functions)
+        return not guessing or spec.guesses is not None
 
 
 class Foresight:
@@ -72,7 +82,7 @@ class Foresight:
 
     Args:
         inbox: The mail; from now on it is read through here.
-        make: Makes a drafter from a request, the name of its LoRA and its stop ids.
+        make: Makes a drafter from a request, the name of its LoRA and its stop ids. It must leave no trace.
         on_fault: Told what went wrong in the thread.
     """
 
@@ -86,11 +96,16 @@ class Foresight:
         self._make = make
         self._on_fault = on_fault
         self._mail: list[Mail] = []
-        self._reading = threading.Lock()
+        self._reading = threading.Condition()
         self._thoughts: OrderedDict[str, Thought] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._begun: OrderedDict[tuple[str, float], None] = OrderedDict()
+        self._keeping = threading.Condition()
         self._usual: tuple[str, tuple[int, ...]] = ("", ())
+        self._closed = False
         self._until, self._end = os.pipe()
+        self._poll = select.poll()
+        self._poll.register(inbox.fileno(), select.POLLIN)
+        self._poll.register(self._until, select.POLLIN)
         self._thread = threading.Thread(target=self._run, name="ooospec-foresight", daemon=True)
         self._thread.start()
 
@@ -101,92 +116,130 @@ class Foresight:
     def mail(self) -> list[Mail]:
         """Everything that has come until now and was not taken yet, oldest first. Does not wait for more."""
         with self._reading:
-            mail, self._mail = [*self._mail, *self._inbox.mail()], []
-        return mail
+            read, self._mail = self._mail, []
+            if read:
+                self._reading.notify()
+                oldest = time.monotonic() - MAX_AGE_S  # an engine with nothing to do takes no mail
+                fresh = [message for message in read if message.sent_at >= oldest]
+                self._inbox.dropped += len(read) - len(fresh)
+                read = fresh
+            return [*read, *self._inbox.mail()]
 
-    def take(self, request_id: str, lora: str, stops: Sequence[int]) -> Thought | None:
+    def take(self, opened: Open, lora: str, stops: Sequence[int]) -> Thought | None:
         """What was thought about a request that begins now, if it is of use; it is forgotten here.
 
         Args:
-            request_id: Its own id.
+            opened: How it was announced.
             lora: The name of its LoRA, or "".
             stops: Its stop ids.
         """
         self._usual = (lora, tuple(stops))
         with self._keeping:
-            thought = self._thoughts.pop(request_id, None)
-            if thought is None or thought.busy or thought.drafter is None:
+            key = _key(opened)
+            self._begun[key] = None
+            while len(self._begun) > MAX_BEGUN:
+                self._begun.popitem(last=False)
+            thought = self._thoughts.get(opened.spec.id)
+            if thought is None or _key(thought.opened) != key:
                 return None
-        fits = thought.assumed == self._usual and not thought.drafter.stale()
-        return thought if fits else None
+            if thought.busy:
+                self._keeping.wait(PATIENCE_S)
+            if self._thoughts.get(opened.spec.id) is thought:
+                del self._thoughts[opened.spec.id]
+            if thought.busy or thought.drafter is None or thought.assumed != self._usual:
+                return None
+        return thought if thought.drafter.begin() else None
 
     def close(self) -> None:
         """End the thread. May be called twice."""
-        if self._thread.is_alive():
-            os.write(self._end, b".")
-            self._thread.join(timeout=5)
+        if self._closed:
+            return
+        with self._reading:
+            self._closed = True
+            self._reading.notify()
+        os.write(self._end, b".")
+        self._thread.join(timeout=5)
+        os.close(self._end)
+        os.close(self._until)
 
     def _run(self) -> None:
-        try:
-            while self._wait():
-                with self._reading:
-                    new = self._inbox.mail()
-                    self._mail += new
-                    # An engine with nothing to do takes no mail.
-                    self._inbox.dropped += max(len(self._mail) - MAX_QUEUED, 0)
-                    del self._mail[:-MAX_QUEUED]
-                for message in new:
-                    self._take_in(message)
-        except Exception as error:  # the rows think for themselves then
-            self._on_fault("foresight", error)
+        faults = 0
+        while not self._closed:
+            try:
+                if self._poll.poll() and not self._closed and not self._read():
+                    time.sleep(PAUSE_S)
+            except Exception as error:
+                self._on_fault("foresight", error)
+                faults += 1
+                if faults >= MAX_FAULTS:
+                    return
 
-    def _wait(self) -> bool:
-        """Sleep until there is mail; False at the end."""
-        ready, _, _ = select.select([self._inbox.fileno(), self._until], [], [])
-        return self._until not in ready
+    def _read(self) -> bool:
+        """Read all mail and think; whether there was any."""
+        came = False
+        while not self._closed:
+            with self._reading:
+                while len(self._mail) >= MAX_MAIL and not self._closed:
+                    self._reading.wait()
+                most = min(MAX_DRAINED, MAX_MAIL - len(self._mail))
+                new = self._inbox.mail(most)
+                self._mail += new
+            touched = [thought for message in new if (thought := self._take_in(message)) is not None]
+            for thought in dict.fromkeys(touched):
+                if thought.ready:
+                    self._think(thought)
+            came = came or bool(new)
+            if len(new) < most:
+                break
+        return came
 
-    def _take_in(self, message: Mail) -> None:
-        try:
-            thought = self._begin(message) if isinstance(message, Open) else self._known(message.id)
-            if thought is None:
-                return
-            if isinstance(message, GuessesMessage):
-                thought.spec = replace(thought.spec, guesses=message.guesses)
-            elif not isinstance(message, Open):
-                thought.hint = message.hint
-            if thought.ready:
-                self._think(thought)
-        except Exception as error:
-            self._on_fault("foresight", error)
-
-    def _begin(self, message: Open) -> Thought | None:
-        spec = message.spec
-        if spec.method in ("off", "ceiling"):
-            return None
-        now = time.monotonic()
-        thought = Thought(spec, self._usual, now)
+    def _take_in(self, message: Mail) -> Thought | None:
+        """Note a message; the thought that it belongs to."""
+        if isinstance(message, Open):
+            return self._open(message)
         with self._keeping:
-            self._thoughts[spec.id] = thought
-            self._thoughts.move_to_end(spec.id)
-            while len(self._thoughts) > MAX_AHEAD or now - next(iter(self._thoughts.values())).since > MAX_AHEAD_S:
-                self._thoughts.popitem(last=False)
+            thought = self._thoughts.get(message.id)
+        if thought is not None and isinstance(message, HintMessage):
+            thought.hint = message.hint
+        elif thought is not None and isinstance(message, GuessesMessage):
+            spec = replace(thought.opened.spec, guesses=message.guesses)
+            thought.opened = replace(thought.opened, spec=spec)
         return thought
 
-    def _known(self, request_id: str) -> Thought | None:
+    def _open(self, message: Open) -> Thought | None:
+        if message.spec.method in ("off", "ceiling"):
+            return None
+        now = time.monotonic()
         with self._keeping:
-            return self._thoughts.get(request_id)
+            self._thoughts.pop(message.spec.id, None)
+            while self._thoughts and now - next(iter(self._thoughts.values())).since > MAX_AHEAD_S:
+                self._thoughts.popitem(last=False)
+            if _key(message) in self._begun or len(self._thoughts) >= MAX_AHEAD:
+                return None
+            thought = self._thoughts[message.spec.id] = Thought(message, self._usual, now)
+        return thought
 
     def _think(self, thought: Thought) -> None:
         with self._keeping:
-            if self._thoughts.get(thought.spec.id) is not thought:
+            if self._thoughts.get(thought.opened.spec.id) is not thought:
                 return  # its row began
             thought.busy = True
         began = time.perf_counter()
-        if thought.drafter is None:
-            thought.drafter = self._make(thought.spec, *thought.assumed)
-        if thought.hint is not None:
-            thought.drafter.offer(thought.hint, time.monotonic())
-        thought.drafter.think()
+        try:
+            if thought.drafter is None:
+                thought.drafter = self._make(thought.opened.spec, *thought.assumed)
+            if thought.hint is not None:
+                thought.drafter.offer(thought.hint, time.monotonic())
+            thought.drafter.think()
+        except Exception as error:
+            thought.drafter = None
+            self._on_fault("foresight", error)
         thought.seconds += time.perf_counter() - began
         with self._keeping:
             thought.busy = False
+            self._keeping.notify_all()
+
+
+def _key(opened: Open) -> tuple[str, float]:
+    """Tells an announcement from a later one with the same id."""
+    return opened.spec.id, opened.sent_at

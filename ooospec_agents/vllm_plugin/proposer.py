@@ -76,7 +76,7 @@ class Proposer:
         if self._reason:
             return
         try:
-            self._make = make = real_drafters(self._config.model_config, self._budget)
+            self._make = drafters = real_drafters(self._config.model_config, self._budget)
             self._inbox = WorkerInbox(worker_address(dp_rank(parallel)))
             self._reason = self._inbox.fault
         except Exception as error:
@@ -84,7 +84,7 @@ class Proposer:
         if self._reason or self._inbox is None:
             return
         try:
-            self._foresight = Foresight(self._inbox, make, self._fault)
+            self._foresight = Foresight(self._inbox, drafters.ahead, self._fault)
         except Exception as error:  # every row thinks for itself then
             self._fault("foresight", error)
 
@@ -207,7 +207,7 @@ class Proposer:
 
     def _report(self, row: Row) -> None:
         """Send a row's report, and with it what this worker has to tell of itself; the client gets only the first."""
-        totals = {f"fault {kind}": count for kind, count in self._fault_counts.items()}
+        totals = {f"fault {kind}": count for kind, count in list(self._fault_counts.items())}
         totals |= {"hint late": self._waiting.late, "hint unclaimed": self._waiting.unclaimed}
         totals |= {"lost report": self._outbox.dropped}
         if self._inbox is not None:
@@ -240,7 +240,9 @@ class Proposer:
             drafter = Ceiling([], spec.id, spec.method)
         else:
             lora = state.lora_request.lora_name if state.lora_request is not None else ""
-            thought = self._foresight.take(spec.id, lora, stop_ids(params)) if self._foresight is not None else None
+            thought = None
+            if self._foresight is not None and waiting is not None:
+                thought = self._foresight.take(waiting.open, lora, stop_ids(params))
             if thought is not None and thought.drafter is not None:
                 drafter, ahead_s = thought.drafter, thought.seconds
             else:

@@ -7,7 +7,8 @@ import concurrent.futures
 import importlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,8 +21,8 @@ pytest.importorskip("prometheus_client")
 from ooospec_agents import bounds, targets
 from ooospec_agents.catalog import Catalog, Function
 from ooospec_agents.client import SidecarSettings, TargetClient
+from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.cursor import Cursor
-from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.memory import Memory, Stores
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import shared_words
@@ -31,8 +32,10 @@ from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.sidecar.worker import SidecarWorker
 from ooospec_agents.testing.engine import CharacterCodec
 from ooospec_agents.vllm_plugin import channel
+from ooospec_agents.vllm_plugin import foresight as foresight_module
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import ApiChannel, WorkerInbox, WorkerOutbox, worker_address
+from ooospec_agents.vllm_plugin.drafters import Drafters
 from ooospec_agents.vllm_plugin.foresight import Foresight
 from ooospec_agents.vllm_plugin.holdout import Holdout
 from ooospec_agents.vllm_plugin.messages import CatalogStore, HintMessage, Open
@@ -190,20 +193,40 @@ def early_hints(count: int) -> int:
     return kept
 
 
-def ahead(count: int) -> int:
-    def make(spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafter:
-        return Drafter(spec, CharacterCodec(), Stores())
-
-    inbox, api = WorkerInbox(worker_address(0)), ApiChannel()
-    foresight = Foresight(inbox, make, lambda where, error: pytest.fail(f"{where}: {error}"))
-    for number in range(count):
-        assert api.open(RequestSpec(id=str(number), method="toolspec"))
-    while foresight._known(str(count - 1)) is None:
-        time.sleep(0.001)
-    kept = len(foresight)
+@contextmanager
+def a_foresight() -> Iterator[Foresight]:
+    """On a socket, of drafters that are never asked."""
+    inbox = WorkerInbox(worker_address(0))
+    foresight = Foresight(inbox, Drafters(CharacterCodec(), Budget()).ahead, lambda where, error: None)
+    yield foresight
     foresight.close()
-    api.close()
     inbox.close()
+
+
+def ahead(count: int) -> int:
+    with a_foresight() as foresight:
+        for number in range(count):
+            foresight._open(Open(RequestSpec(id=str(number), method="toolspec")))
+        return len(foresight)
+
+
+def begun(count: int) -> int:
+    with a_foresight() as foresight:
+        for number in range(count):
+            foresight.take(Open(RequestSpec(id=str(number))), "", ())
+        return len(foresight._begun)
+
+
+def mail(count: int) -> int:
+    api = ApiChannel()
+    with a_foresight() as foresight:
+        for number in range(count):
+            assert api.hint(str(number), HINT)
+        while len(foresight._mail) < min(count, foresight_module.MAX_MAIL):
+            time.sleep(0.001)
+        time.sleep(0.05)
+        kept = len(foresight._mail)
+    api.close()
     return kept
 
 
@@ -359,6 +382,8 @@ FILLS: dict[str, Callable[[int], Any]] = {
             waiting,
             early_hints,
             ahead,
+            begun,
+            mail,
             finished,
             reply_addresses,
             drained,

@@ -58,9 +58,9 @@ class Inbox:
             self._letters += mail
             os.write(self._write, b"." * len(mail))
 
-    def mail(self) -> list[Mail]:
+    def mail(self, most: int = 256) -> list[Mail]:
         with self._lock:
-            letters, self._letters = self._letters, []
+            letters, self._letters = self._letters[:most], self._letters[most:]
             if letters:
                 os.read(self._read, len(letters))
         return letters
@@ -77,30 +77,38 @@ class Office:
         self.stores = Stores()
         self.faults: list[str] = []
         self.breaks = False
+        self.reading = False
         self.foresight = Foresight(self.inbox, self.make, self.fault)  # type: ignore[arg-type]
+        self.read, self.foresight._read = self.foresight._read, self._read  # type: ignore[method-assign]
+
+    def _read(self) -> bool:
+        self.reading = True
+        try:
+            return self.read()
+        finally:
+            self.reading = False
 
     def make(self, spec: RequestSpec, lora: str, stops: Sequence[int]) -> Drafter:
         if self.breaks:
             msg = "broken"
             raise RuntimeError(msg)
-        return Drafter(spec, Letters(), self.stores, lora=lora, stop_ids=stops)
+        return Drafter(spec, Letters(), self.stores, lora=lora, stop_ids=stops, ahead=True)
 
     def fault(self, where: str, error: Exception) -> None:
         self.faults.append(f"{where}: {error}")
 
-    def announce(self, request_id: str, **fields: Any) -> RequestSpec:
+    def announce(self, request_id: str, **fields: Any) -> Open:
         given = {"method": "ooospec", "wire_format": "hermes", "catalog": CATALOG, "required": True}
         spec = RequestSpec(id=request_id, conversation=CONVERSATION, **{**given, **fields})
-        self.inbox.post(Open(spec))
+        opened = Open(spec)
+        self.inbox.post(opened)
         if spec.method in ("lexical", "ooospec"):
             self.inbox.post(GuessesMessage(request_id, LexicalGuesses.of(CATALOG, CONVERSATION)))
-        return spec
+        return opened
 
     def settle(self) -> None:
         """Wait until the thread has done all that was posted."""
-        marker = f"marker-{time.monotonic()}"
-        self.inbox.post(Open(RequestSpec(id=marker, method="toolspec", catalog=CATALOG)))
-        wait_for(lambda: (found := self.foresight._thoughts.get(marker)) is not None and found.seconds > 0)
+        wait_for(lambda: not self.inbox._letters and not self.reading)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -123,7 +131,7 @@ def an_office() -> Iterator[Office]:
 @pytest.fixture
 def office() -> Iterator[Office]:
     with an_office() as made:
-        made.foresight.take("the one before", "", STOPS)
+        made.foresight.take(Open(RequestSpec(id="the one before")), "", STOPS)
         yield made
 
 
@@ -133,25 +141,24 @@ def drafted(drafter: Any, written: str) -> str:
 
 
 def test_the_first_draft_is_there_before_the_first_token_and_is_the_one_that_would_be_made_then(office: Office) -> None:
-    spec = office.announce("r")
+    opened = office.announce("r")
     office.settle()
-    thought = office.foresight.take("r", "", STOPS)
+    thought = office.foresight.take(opened, "", STOPS)
     assert thought is not None
     assert thought.seconds > 0
     planned: list[int] = []
     drafter: Any = thought.drafter
     drafter._planned = lambda: planned.append(1)
-    afresh = Drafter(
-        replace(spec, guesses=LexicalGuesses.of(CATALOG, CONVERSATION)), Letters(), Stores(), stop_ids=STOPS
-    )
+    guesses = LexicalGuesses.of(CATALOG, CONVERSATION)
+    afresh = Drafter(replace(opened.spec, guesses=guesses), Letters(), Stores(), stop_ids=STOPS)
     assert drafted(drafter, CALL[0]) == drafted(afresh, CALL[0])
     assert planned == []
 
 
 def test_a_target_that_begins_otherwise_is_thought_about_again(office: Office) -> None:
-    office.announce("r")
+    opened = office.announce("r")
     office.settle()
-    thought = office.foresight.take("r", "", STOPS)
+    thought = office.foresight.take(opened, "", STOPS)
     assert thought is not None
     drafter: Any = thought.drafter
     drafter.commit([ord("{")])
@@ -160,10 +167,10 @@ def test_a_target_that_begins_otherwise_is_thought_about_again(office: Office) -
 
 def test_a_hint_that_came_meanwhile_is_in_the_first_draft(office: Office) -> None:
     hint = Hint.of_call("weather", {"city": "Addis Ababa"})
-    office.announce("r")
+    opened = office.announce("r")
     office.inbox.post(HintMessage("r", hint))
     office.settle()
-    thought = office.foresight.take("r", "", STOPS)
+    thought = office.foresight.take(opened, "", STOPS)
     assert thought is not None
     drafter: Any = thought.drafter
     drafter.commit([ord(CALL[0])])
@@ -178,38 +185,85 @@ def test_a_hint_that_came_meanwhile_is_in_the_first_draft(office: Office) -> Non
 def test_a_request_of_another_kind_is_thought_about_anew_and_the_next_one_is_expected_like_it(
     office: Office, lora: str, stops: tuple[int, ...]
 ) -> None:
-    office.announce("first")
-    office.settle()
-    assert office.foresight.take("first", lora, stops) is None
-    office.announce("second")
-    office.settle()
-    assert office.foresight.take("second", lora, stops) is not None
+    for request_id, expected in (("first", False), ("second", True)):
+        opened = office.announce(request_id)
+        office.settle()
+        assert (office.foresight.take(opened, lora, stops) is not None) == expected
 
 
 def test_what_was_learned_in_between_counts(office: Office) -> None:
-    for request_id in ("stale", "fresh"):
-        office.announce(request_id)
+    for request_id in ("late", "early"):
+        opened = office.announce(request_id)
         office.settle()
-        if request_id == "stale":
-            other = office.make(office.announce("other"), "", STOPS)
+        if request_id == "late":
+            other = Drafter(opened.spec, Letters(), office.stores, stop_ids=STOPS)
             other.commit([*map(ord, CALL), 0])
             other.finish()
-        assert (office.foresight.take(request_id, "", STOPS) is None) == (request_id == "stale")
+        assert (office.foresight.take(opened, "", STOPS) is None) == (request_id == "late")
+
+
+def test_requests_that_never_begin_leave_nothing_in_the_stores(office: Office) -> None:
+    opened = office.announce("begins", scope="one")
+    office.announce("never begins", scope="two")
+    office.settle()
+    assert len(office.stores) == 0
+    assert office.foresight.take(opened, "", STOPS) is not None
+    assert len(office.stores) == 1
+
+
+def test_a_request_is_not_taken_for_an_earlier_one_of_its_name(office: Office) -> None:
+    first = office.announce("r")
+    office.settle()
+    assert office.foresight.take(Open(replace(first.spec, named="weather")), "", STOPS) is None
+    assert office.foresight.take(first, "", STOPS) is not None
+
+
+def test_a_request_that_has_begun_is_not_thought_about(office: Office) -> None:
+    begun = Open(RequestSpec(id="r", method="toolspec", catalog=CATALOG))
+    office.foresight.take(begun, "", STOPS)
+    office.inbox.post(begun)
+    office.settle()
+    assert len(office.foresight) == 0
+    office.inbox.post(Open(begun.spec))  # the same id again
+    office.settle()
+    assert len(office.foresight) == 1
 
 
 def test_requests_that_are_not_drafted_are_not_thought_about(office: Office) -> None:
-    office.announce("off", method="off")
-    office.announce("on", method="lexical")
+    off, on = office.announce("off", method="off"), office.announce("on", method="lexical")
     office.settle()
-    assert office.foresight.take("off", "", STOPS) is None
-    assert office.foresight.take("on", "", STOPS) is not None
+    assert office.foresight.take(off, "", STOPS) is None
+    assert office.foresight.take(on, "", STOPS) is not None
 
 
 def test_a_request_is_taken_once(office: Office) -> None:
-    office.announce("r")
+    opened = office.announce("r")
     office.settle()
-    assert office.foresight.take("r", "", STOPS) is not None
-    assert office.foresight.take("r", "", STOPS) is None
+    assert office.foresight.take(opened, "", STOPS) is not None
+    assert office.foresight.take(opened, "", STOPS) is None
+
+
+def test_a_row_waits_a_moment_for_a_thought_and_no_longer(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    thinking, go_on = threading.Event(), threading.Event()
+    make = office.make
+
+    def slow(*asked: Any) -> Drafter:
+        thinking.set()
+        assert go_on.wait(PATIENCE_S)
+        return make(*asked)
+
+    office.foresight._make = slow
+    opened = office.announce("slow")
+    assert thinking.wait(PATIENCE_S)
+    assert office.foresight.take(opened, "", STOPS) is None
+    go_on.set()
+    thinking.clear()
+    go_on.clear()
+    monkeypatch.setattr(module, "PATIENCE_S", PATIENCE_S)
+    opened = office.announce("slow again")
+    assert thinking.wait(PATIENCE_S)
+    threading.Timer(0.05, go_on.set).start()
+    assert office.foresight.take(opened, "", STOPS) is not None
 
 
 def test_all_mail_comes_once_and_in_order_whoever_reads_it(office: Office) -> None:
@@ -222,44 +276,80 @@ def test_all_mail_comes_once_and_in_order_whoever_reads_it(office: Office) -> No
     assert read == sent
 
 
-def test_an_engine_that_never_looks_costs_no_memory(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_QUEUED", 3)
+def test_what_does_not_fit_stays_where_it_is_until_the_engine_takes_mail(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_MAIL", 3)
     sent = [HintMessage(str(number), Hint()) for number in range(9)]
-    for message in sent:
-        office.inbox.post(message)
+    office.inbox.post(*sent)
+    wait_for(lambda: len(office.foresight._mail) == 3)
+    assert len(office.inbox._letters) == 6
+    assert office.foresight.mail() == sent
+    office.inbox.post(*sent)
+    wait_for(lambda: len(office.foresight._mail) == 3)  # it reads again
+
+
+def test_mail_that_has_lain_too_long_is_not_read(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.inbox.post(HintMessage("old", Hint()))
     office.settle()
-    mail = office.foresight.mail()
-    assert len(mail) == 3
-    assert mail[:-1] == sent[-2:]
-    assert office.inbox.dropped == 7
+    monkeypatch.setattr(module, "MAX_AGE_S", -1.0)
+    assert office.foresight.mail() == []
+    assert office.inbox.dropped == 1
 
 
-def test_thoughts_are_bounded_in_number(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_takes_the_place_of_an_older_one(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_AHEAD", 4)
-    for number in range(9):
-        office.announce(str(number))
+    opened = [office.announce(str(number)) for number in range(9)]
     office.settle()
     assert len(office.foresight) == 4
-    assert office.foresight.take("4", "", STOPS) is None
-    assert office.foresight.take("8", "", STOPS) is not None
+    taken = [office.foresight.take(each, "", STOPS) is not None for each in opened]
+    assert taken == [True] * 4 + [False] * 5
 
 
-def test_thoughts_are_bounded_in_age(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    office.announce("old")
+def test_a_request_that_was_given_up_makes_place(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_AHEAD", 1)
+    office.announce("given up")
     office.settle()
     monkeypatch.setattr(module, "MAX_AHEAD_S", -1.0)
-    office.announce("newer")
-    wait_for(lambda: len(office.foresight) == 0)
-
-
-def test_a_fault_of_the_thread_costs_a_thought_and_no_mail(office: Office) -> None:
-    office.breaks = True
-    office.announce("broken")
-    wait_for(lambda: bool(office.faults))
-    assert office.foresight.take("broken", "", STOPS) is None
-    office.breaks = False
-    office.announce("whole")
+    opened = office.announce("newer")
     office.settle()
-    assert office.foresight.take("whole", "", STOPS) is not None
-    assert len(office.foresight.mail()) == 5
-    assert office.faults == ["foresight: broken"]
+    assert office.foresight.take(opened, "", STOPS) is not None
+
+
+def test_a_fault_costs_a_thought_and_no_mail(office: Office) -> None:
+    office.breaks = True
+    broken = office.announce("broken")
+    office.settle()
+    assert office.foresight.take(broken, "", STOPS) is None
+    office.breaks = False
+    whole = office.announce("whole")
+    office.settle()
+    assert office.foresight.take(whole, "", STOPS) is not None
+    assert len(office.foresight.mail()) == 4
+    assert set(office.faults) == {"foresight: broken"}
+
+
+def test_the_thread_outlives_a_fault_in_reading_but_not_many(office: Office) -> None:
+    read = office.inbox.mail
+    fails = [True]
+
+    def failing(most: int = 256) -> list[Mail]:
+        if fails[0]:
+            fails[0] = False
+            msg = "no mail today"
+            raise OSError(msg)
+        return read(most)
+
+    office.inbox.mail = failing  # type: ignore[method-assign]
+    opened = office.announce("r")
+    office.settle()
+    assert office.foresight.take(opened, "", STOPS) is not None
+    assert office.faults == ["foresight: no mail today"]
+
+    def always(most: int = 256) -> list[Mail]:
+        raise OSError
+
+    office.inbox.mail = always  # type: ignore[method-assign]
+    office.inbox.post(opened)
+    wait_for(lambda: not office.foresight._thread.is_alive())
+    assert len(office.faults) == module.MAX_FAULTS
