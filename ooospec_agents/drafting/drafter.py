@@ -259,7 +259,9 @@ class Drafter:
 
     def _spelled(self, text: str) -> list[int]:
         """Encode text; its tags as the target spelled its own: as one added token, or letter by letter as text."""
-        if TAG not in text or not self._cursor.text.startswith("<"):
+        # Before its first token: a call that is required is held to a grammar, and that takes tags for text.
+        as_text = self._cursor.text.startswith("<") if self._ids else self.spec.required
+        if TAG not in text or not as_text:
             return self._codec.encode(text)
         tag = _tag_ids(self._codec)
         if len(tag) > 1 or tag[0] in self._ids:

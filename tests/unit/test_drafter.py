@@ -490,3 +490,14 @@ def test_an_expectation_that_was_not_drafted_from_is_not_gone_on_with() -> None:
     request.commit(Letters().encode("Ch"))
     request.commit(Letters().encode("C"))
     assert not Letters().decode(request.draft(500).tokens).startswith("hez Nous")
+
+
+@pytest.mark.parametrize("required", [True, False], ids=["required", "auto"])
+def test_before_the_first_token_tags_are_expected_as_a_grammar_or_the_target_writes_them(required: bool) -> None:
+    """A grammar takes the tag for text; left to itself the target writes its added token."""
+    request = Drafter(replace(spec(), required=required), Tagged(), Stores(), stop_ids=[STOP])
+    request.think()
+    ids = Letters().encode(output()) if required else Tagged().encode(output())
+    request._planned = lambda: None  # type: ignore[method-assign]
+    request.commit(ids[:1])
+    assert request.draft(8).tokens == ids[1:9]
