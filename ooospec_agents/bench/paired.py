@@ -194,6 +194,7 @@ class PairedRun:
         server = self._servers[method.server]
         if method.hint == "sidecar" and self._helpers.probe is not None and not tagged:
             self._helpers.probe.warm(item)
+            self._rest.after()
         self._rest.before()
         used, helped = server.cpu_s(), self._helpers.sidecar.cpu_s() if self._helpers.sidecar else 0.0
         replayed = tagged and wave is not None

@@ -68,7 +68,7 @@ class Row:
     ) -> None:
         """Follow the request of vLLM's `CachedRequestState`; `silent`: commit and report, draft nothing.
 
-        `ahead_s` seconds were spent on it while its prompt was read: no step waited for that.
+        `ahead_s` seconds were spent on it while its prompt was read: no step waited for its result.
         """
         params = state.sampling_params
         self.hint_id = hint_id

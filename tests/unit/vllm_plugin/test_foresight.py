@@ -21,6 +21,7 @@ from ooospec_agents.vllm_plugin.messages import GuessesMessage, HintMessage, Mai
 
 pytest.importorskip("zmq")
 
+from ooospec_agents.testing.engine import CharacterCodec
 from ooospec_agents.vllm_plugin import foresight as module
 from ooospec_agents.vllm_plugin.foresight import Foresight
 
@@ -30,18 +31,6 @@ TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"prop
 CATALOG = Catalog.from_tools([TOOL])
 CONVERSATION = "user: What is the weather in Bonn?"
 CALL = "".join(segment.text for segment in FORMATS["hermes"].write([("weather", {"city": "Bonn"})]))
-
-
-class Letters:
-    """A tokenizer of single characters; id 0 is the end."""
-
-    vocab_size = 0x110000
-
-    def encode(self, text: str) -> list[int]:
-        return [ord(letter) for letter in text]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return "".join(map(chr, ids))
 
 
 class Inbox:
@@ -92,7 +81,7 @@ class Office:
         if self.breaks:
             msg = "broken"
             raise RuntimeError(msg)
-        return Drafter(spec, Letters(), self.stores, lora=lora, stop_ids=stops, ahead=True)
+        return Drafter(spec, CharacterCodec(), self.stores, lora=lora, stop_ids=stops, ahead=True)
 
     def fault(self, where: str, error: Exception) -> None:
         self.faults.append(f"{where}: {error}")
@@ -150,7 +139,7 @@ def test_the_first_draft_is_there_before_the_first_token_and_is_the_one_that_wou
     drafter: Any = thought.drafter
     drafter._planned = lambda: planned.append(1)
     guesses = LexicalGuesses.of(CATALOG, CONVERSATION)
-    afresh = Drafter(replace(opened.spec, guesses=guesses), Letters(), Stores(), stop_ids=STOPS)
+    afresh = Drafter(replace(opened.spec, guesses=guesses), CharacterCodec(), Stores(), stop_ids=STOPS)
     assert drafted(drafter, CALL[0]) == drafted(afresh, CALL[0])
     assert planned == []
 
@@ -196,7 +185,7 @@ def test_what_was_learned_in_between_counts(office: Office) -> None:
         opened = office.announce(request_id)
         office.settle()
         if request_id == "late":
-            other = Drafter(opened.spec, Letters(), office.stores, stop_ids=STOPS)
+            other = Drafter(opened.spec, CharacterCodec(), office.stores, stop_ids=STOPS)
             other.commit([*map(ord, CALL), 0])
             other.finish()
         assert (office.foresight.take(opened, "", STOPS) is None) == (request_id == "late")
