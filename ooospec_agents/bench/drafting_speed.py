@@ -99,6 +99,7 @@ def steps(codec: TokenCodec, work: Load, hinted: bool, cold: bool) -> Iterator[f
     """Seconds of each step behind the committed tokens: the ids that came, then the next draft."""
     memory = bytearray(SWEEP_MB * 2**20 if cold else 0)
     drafter = Drafter(work.spec, codec, Stores(), stop_ids=[STOP_ID], budget=Budget())
+    drafter.think()  # as the worker's thread does before the first token
     if hinted:
         drafter.offer(work.hint, 0.0)
     drafter.commit(work.token_ids[: work.start])

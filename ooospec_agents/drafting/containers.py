@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ooospec_agents.catalog import Slot, slot_of
 from ooospec_agents.drafting.expectation import rendered
@@ -124,6 +124,13 @@ def _end_value(place: Place) -> None:
     place.state, place.begun = "after", ""
 
 
+class Property(NamedTuple):
+    """A parameter inside a value: its name, and whether it must be there."""
+
+    name: str
+    required: bool
+
+
 class GoingOn:
     """Writes a list or an object on, from where it stands to its end or to where nothing is known.
 
@@ -182,9 +189,9 @@ class GoingOn:
         return Part(text, "schema", KNOWN_KEY if following.required else OPTIONAL_KEY, gap + '"')
 
     def _name(self, place: Place, inner: Container) -> Part:
-        for slot in self._properties(place):
-            whole = quoted(slot.name, self._style.ascii_only)
-            if slot.name not in inner.keys and whole.startswith(place.begun):
+        for name, _ in self._properties(place):
+            whole = quoted(name, self._style.ascii_only)
+            if name not in inner.keys and whole.startswith(place.begun):
                 rest = whole[len(place.begun) :]
                 return Part(rest + ":" + self._style.gap("colon", VALUE_LEVEL), "schema", KNOWN_KEY)
         return Part("", "schema", 0.0)
@@ -250,24 +257,27 @@ class GoingOn:
             return Part(",", "copy", LISTED)
         return Part(self._closing(place, inner) + "]", "copy", LISTED if item in self._conversation else UNLISTED)
 
-    def _following(self, place: Place) -> Slot | None:
-        left = [slot for slot in self._properties(place) if slot.name not in place.open[-1].keys]
-        return next((slot for slot in left if slot.required), left[0] if left else None)
+    def _following(self, place: Place) -> Property | None:
+        left = [found for found in self._properties(place) if found.name not in place.open[-1].keys]
+        return next((found for found in left if found.required), left[0] if left else None)
 
-    def _properties(self, place: Place) -> list[Slot]:
+    def _properties(self, place: Place) -> list[Property]:
         schema = self._schema(place.open)
         properties = schema.get("properties")
         required = schema.get("required")
         names = required if isinstance(required, list) else []
         if not isinstance(properties, dict):
             return []
-        return [slot_of(name, part, name in names) for name, part in properties.items() if isinstance(part, dict)]
+        return [Property(name, name in names) for name, part in properties.items() if isinstance(part, dict)]
 
     def _inner_slot(self, place: Place) -> Slot | None:
         inner = place.open[-1]
+        schema = self._schema(place.open)
         if inner.bracket == "{":
-            return next((slot for slot in self._properties(place) if inner.keys and slot.name == inner.keys[-1]), None)
-        items = self._schema(place.open).get("items")
+            name = inner.keys[-1] if inner.keys else None
+            found = next((known for known in self._properties(place) if known.name == name), None)
+            return slot_of(found.name, schema["properties"][found.name], found.required) if found else None
+        items = schema.get("items")
         return slot_of(self._slot.name if self._slot else "", items, True) if isinstance(items, dict) else None
 
     def _schema(self, path: list[Container]) -> dict[str, Any]:

@@ -103,6 +103,7 @@ class Drafter:
     def think(self) -> None:
         """Plan before the first token is there; the first draft goes on from it if that token is as expected."""
         if not self._ids and self.spec.method not in ("off", "ceiling"):
+            self._expectation.look_ahead()
             self._plan = self._planned()
 
     def begin(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from ooospec_agents.catalog import Function, Slot
 from ooospec_agents.drafting.memory import Memory
@@ -67,9 +68,16 @@ class Expectation:
         self._sure: dict[Asked, list[Guess]] = {}
         self._plans: dict[tuple[int, str], list[SlotPlan]] = {}
         self._record: dict[str, tuple[float, float]] = {}
+        self._found: dict[tuple[str, str], Sequence[Guess]] = {}
+        # By the schema's identity; the schema is kept, too, that no other gets it.
+        self._nested: dict[int, tuple[Mapping[str, Any], list[Guess]]] = {}
         self._lexical_names: list[Guess] | None = None
-        self._reference: str | None = None
-        self._schemas: str | None = None
+
+    def look_ahead(self) -> None:
+        """Find now what takes long to find and what most requests will ask for."""
+        if self._guessing:
+            self._lexical.look_ahead()
+            _ = self._elsewhere, self._schemas
 
     def offer(self, hint: Hint) -> None:
         """Take a hint into account from now on."""
@@ -147,8 +155,11 @@ class Expectation:
 
     def nested(self, slot: Slot) -> list[Guess]:
         """Values of a parameter inside a list or an object, likeliest first."""
-        found = self._lexical.guesses(slot) if self._guessing else []
-        return self._ranked(found + schema_guesses(slot), "value")
+        asked = id(slot.schema)
+        if asked not in self._nested:
+            found = self._lexical.guesses(slot) if self._guessing else []
+            self._nested[asked] = slot.schema, found + schema_guesses(slot)
+        return self._ranked(self._nested[asked][1], "value")
 
     def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
         """The rest of a string that the target has begun, copied from the conversation or from the output so far."""
@@ -168,25 +179,30 @@ class Expectation:
         """How text outside calls goes on, where earlier text, the conversation or the tools' own goes on so."""
         if not self._guessing:
             return None
-        if self._reference is None:
-            parts = [self.spec.conversation]
-            for function in self.spec.catalog.functions:
-                parts += [function.name, function.description]
-                parts += [f"{slot.name} {slot.description}" for slot in function.slots]
-            self._reference = "\n".join([*parts, *self.memory.texts])[-MAX_REFERENCE:]
-        found = copy_text(output, output[:-1]), copy_text(written, self._reference)
+        found = copy_text(output, output[:-1]), copy_text(written, self._elsewhere)
         return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
 
     def verbatim(self, output: str) -> Guess | None:
         """How an output goes on of which nothing else is known: as schemas, the conversation or it itself do."""
         if not self._guessing:
             return None
-        if self._schemas is None:
-            functions = self.spec.catalog.functions
-            schemas = [{slot.name: slot.schema for slot in function.slots} for function in functions]
-            self._schemas = "\n".join(map(json.dumps, schemas))[:MAX_REFERENCE] + "\n" + self.spec.conversation
         found = [copy_verbatim(output, self._schemas), copy_again(output)]
         return max(filter(None, found), key=lambda guess: guess.confidence, default=None)
+
+    @cached_property
+    def _elsewhere(self) -> str:
+        """Where text outside calls is looked for: the conversation, what the tools say, earlier text."""
+        parts = [self.spec.conversation]
+        for function in self.spec.catalog.functions:
+            parts += [function.name, function.description]
+            parts += [f"{slot.name} {slot.description}" for slot in function.slots]
+        return "\n".join([*parts, *self.memory.texts])[-MAX_REFERENCE:]
+
+    @cached_property
+    def _schemas(self) -> str:
+        functions = self.spec.catalog.functions
+        schemas = [{slot.name: slot.schema for slot in function.slots} for function in functions]
+        return "\n".join(map(json.dumps, schemas))[:MAX_REFERENCE] + "\n" + self.spec.conversation
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""
@@ -239,8 +255,11 @@ class Expectation:
         return self._ranked(found, "value")
 
     def _lexical_values(self, name: str, slot: Slot) -> Sequence[Guess]:
-        ahead = self.spec.guesses.values.get((name, slot.name)) if self.spec.guesses is not None else None
-        return self._lexical.guesses(slot) if ahead is None else ahead
+        asked = name, slot.name
+        if asked not in self._found:
+            ahead = self.spec.guesses.values.get(asked) if self.spec.guesses is not None else None
+            self._found[asked] = self._lexical.guesses(slot) if ahead is None else ahead
+        return self._found[asked]
 
     def _other_names(self) -> list[Guess]:
         functions = self.spec.catalog.functions

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ooospec_agents.vllm_plugin.quick_bpe import quick_encoder
+
 
 def _byte_letters() -> dict[str, int]:
     visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -35,10 +37,13 @@ class FastTokenCodec:
         self._backend = backend
         self.vocab_size = vocab_size
         self._texts: dict[int, str] = {}
+        self._quick = quick_encoder(backend, BYTE_OF)
         self._bytes: dict[int, bytes] | None = {} if type(backend.decoder).__name__ == "ByteLevel" else None
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`. No special tokens are added; those written out in it become their ids."""
+        if self._quick is not None:
+            return self._quick(text)
         ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
         return ids
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 from ooospec_agents.catalog import Slot
@@ -26,6 +28,10 @@ class LexicalValues:
     def __init__(self, conversation: str) -> None:
         self._spans = Spans(conversation)
 
+    def look_ahead(self) -> None:
+        """Find all spans now; otherwise each kind is looked for when it is first asked for."""
+        self._spans.find_all()
+
     def guesses(self, slot: Slot) -> list[Guess]:
         """Values for a slot, likeliest first, at most `MAX_GUESSES`."""
         if slot.options:
@@ -33,19 +39,11 @@ class LexicalValues:
         if "boolean" in slot.types or "object" in slot.types or "array" in slot.types:
             return []  # a list is drafted entry by entry, as one of its entries alone it is never right
         numeric = "integer" in slot.types or "number" in slot.types
-        wanted = set(words(slot.name)) | set(words(slot.description[:160]))
-        name = set(words(slot.name))
-        about = _about(slot)
-        ranked: list[tuple[float, Span]] = []
-        for span in self._spans.numbers if numeric else self._spans.texts:
-            score = _fit(about, span, numeric, wanted, name)
-            if score > 0:
-                ranked.append((score, span))
-        ranked.sort(key=lambda item: -item[0])
-        total = sum(score for score, _ in ranked[:6]) + 1.0
+        ranked = self._ranked(slot, numeric)
+        total = sum(score for score, _ in ranked) + 1.0
         out = self._moments(slot) if not numeric else []
         worth = SHARE * _trust(slot, numeric)
-        for score, span in ranked[:MAX_GUESSES]:
+        for score, span in ranked:
             value = _typed(span.text, slot)
             if value is not None:
                 out.append(Guess(value, min(worth * score / total, LIKELIEST), "lexical"))
@@ -69,6 +67,19 @@ class LexicalValues:
         ]
         return Guess(fitting[0][len(begun) :], 0.5 if len(fitting) == 1 else 0.35, "lexical") if fitting else None
 
+    def _ranked(self, slot: Slot, numeric: bool) -> list[tuple[float, Span]]:
+        """The spans that suit a slot best, at most `MAX_GUESSES`, each with how well it does."""
+        about = _about(slot)
+        name = set(words(slot.name))
+        beside = self._spans.beside_numbers if numeric else self._spans.beside_texts
+        bases = {kind: _numeric_fit(kind) if numeric else _text_fit(about, kind, name) for kind in beside.kinds}
+        near = beside.near(name | set(words(slot.description[:160])), name)
+        scored = [
+            (bases[span.kind] * (1.0 if span.recent else 0.55) * (1.0 + 0.8 * near.get(at, 0)), span)
+            for at, span in enumerate(beside.spans)
+        ]
+        return nlargest(MAX_GUESSES, (item for item in scored if item[0] > 0), key=itemgetter(0))
+
     def _moments(self, slot: Slot) -> list[Guess]:
         about = _about(slot)
         out: list[Guess] = []
@@ -85,24 +96,6 @@ class LexicalValues:
         found = [(low.rfind(str(option).lower().replace("_", " ")), option) for option in slot.options if str(option)]
         best = max(found, key=lambda item: item[0], default=(-1, None))
         return [Guess(best[1], 0.7, "lexical")] if best[0] >= 0 else []
-
-
-def _fit(about: str, span: Span, numeric: bool, wanted: set[str], name: set[str]) -> float:
-    """How well a span suits a slot; 0.0 not at all.
-
-    Args:
-        about: The slot's name, description and format, lower case.
-        span: The span.
-        numeric: Whether the slot wants a number.
-        wanted: Words of the slot's name and description.
-        name: Words of its name.
-    """
-    base = _numeric_fit(span.kind) if numeric else _text_fit(about, span.kind, name)
-    if not base:
-        return 0.0
-    near = len(wanted.intersection(span.before)) + 2 * len(name.intersection(span.before[-4:]))
-    near += len(name.intersection(span.after))
-    return base * (1.0 if span.recent else 0.55) * (1.0 + 0.8 * near)
 
 
 def _trust(slot: Slot, numeric: bool) -> float:

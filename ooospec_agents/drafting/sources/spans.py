@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +30,8 @@ MAX_TEXT = 4000
 """Characters of the conversation's end that are searched."""
 BEFORE, AFTER = 48, 20
 """Characters around a span in which a parameter's words are looked for."""
+CLOSE = 4
+"""Words before a span that are close to it."""
 SOLID = (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME), ("quoted", QUOTED))
 """Kinds in which no other kind is looked for."""
 NUMBERS = (("number", NUMBER), ("number", NUMBER_UNIT), ("spelled", SPELLED))
@@ -63,6 +65,43 @@ class Span:
         return words(self.beside[1])[:2]
 
 
+class Beside:
+    """Which spans stand beside which words: asked once a slot, where each span would be asked otherwise.
+
+    Args:
+        spans: The spans; each is named by its place among them.
+
+    Attributes:
+        spans: The same.
+        kinds: Their kinds.
+    """
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self.spans = spans
+        self.kinds = {span.kind for span in spans}
+        self._before: dict[str, list[int]] = {}
+        self._close: dict[str, list[int]] = {}
+        for at, span in enumerate(spans):
+            for word in set(span.before):
+                self._before.setdefault(word, []).append(at)
+            for word in [*set(span.before[-CLOSE:])] * 2 + [*set(span.after)]:
+                self._close.setdefault(word, []).append(at)
+
+    def near(self, wanted: set[str], name: set[str]) -> dict[int, int]:
+        """How many words stand beside each span; a span beside none of them is left out.
+
+        Args:
+            wanted: Words that count before a span.
+            name: Those of them that count again close to it: twice just before, once just after.
+        """
+        out: dict[int, int] = {}
+        for index, asked in ((self._before, wanted), (self._close, name)):
+            for word in asked:
+                for at in index.get(word, ()):
+                    out[at] = out.get(at, 0) + 1
+        return out
+
+
 class Spans:
     """The spans of one conversation; each kind is looked for when it is first asked for.
 
@@ -74,6 +113,10 @@ class Spans:
         self.text = conversation[-MAX_TEXT:]
         self._last_turn = max(self.text.rfind("\nuser: "), 0)
 
+    def find_all(self) -> None:
+        """Look for every kind."""
+        _ = self.beside_numbers, self.beside_texts, self.days, self.times
+
     @cached_property
     def numbers(self) -> list[Span]:
         """Numbers, in digits and in words."""
@@ -83,6 +126,16 @@ class Spans:
     def texts(self) -> list[Span]:
         """All that may be a string, numbers included."""
         return [*self._solid, *self.numbers, *self._find(NAMES)][-MAX_SPANS:]
+
+    @cached_property
+    def beside_numbers(self) -> Beside:
+        """Words beside `numbers`."""
+        return Beside(self.numbers)
+
+    @cached_property
+    def beside_texts(self) -> Beside:
+        """Words beside `texts`."""
+        return Beside(self.texts)
 
     @cached_property
     def days(self) -> list[Day]:
