@@ -41,6 +41,8 @@ def quick_encoder(backend: Any, byte_of: dict[str, int]) -> Encode | None:
             return None
         vocabulary = described["model"]["vocab"].items()
         ranks = {bytes(byte_of[letter] for letter in text): rank for text, rank in vocabulary if text not in added}
+        if any(bytes([byte]) not in ranks for byte in range(256)):
+            return None  # a byte that is no token makes it panic, which no `except Exception` catches
         bpe = tiktoken.Encoding("target", pat_str=pattern, mergeable_ranks=ranks, special_tokens=added)
     except (ImportError, KeyError, TypeError, ValueError):
         return None
