@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ooospec_agents.json_schema import Resolver, SchemaError, options_of, types_of
@@ -63,7 +64,11 @@ class Function:
 
     def slot(self, name: str) -> Slot | None:
         """The slot of that name, or None."""
-        return next((slot for slot in self.slots if slot.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Slot]:
+        return {slot.name: slot for slot in reversed(self.slots)}  # of two of one name the first counts
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,11 @@ class Catalog:
 
     def function(self, name: str) -> Function | None:
         """The function of that name, or None."""
-        return next((function for function in self.functions if function.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Function]:
+        return {function.name: function for function in reversed(self.functions)}
 
     @classmethod
     def from_tools(cls, tools: Any) -> Catalog:

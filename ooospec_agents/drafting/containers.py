@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from ooospec_agents.catalog import Slot, slot_of
 from ooospec_agents.drafting.expectation import rendered
@@ -264,23 +264,23 @@ class GoingOn:
     def _properties(self, place: Place) -> list[Property]:
         schema = self._schema(place.open)
         properties = schema.get("properties")
-        required = schema.get("required")
-        names = required if isinstance(required, list) else []
         if not isinstance(properties, dict):
             return []
+        names = _required(schema)
         return [Property(name, name in names) for name, part in properties.items() if isinstance(part, dict)]
 
     def _inner_slot(self, place: Place) -> Slot | None:
         inner = place.open[-1]
         schema = self._schema(place.open)
         if inner.bracket == "{":
-            name = inner.keys[-1] if inner.keys else None
-            found = next((known for known in self._properties(place) if known.name == name), None)
-            return slot_of(found.name, schema["properties"][found.name], found.required) if found else None
+            name = inner.keys[-1] if inner.keys else ""
+            properties = schema.get("properties")
+            part = properties.get(name) if isinstance(properties, dict) else None
+            return slot_of(name, part, name in _required(schema)) if isinstance(part, dict) else None
         items = schema.get("items")
         return slot_of(self._slot.name if self._slot else "", items, True) if isinstance(items, dict) else None
 
-    def _schema(self, path: list[Container]) -> dict[str, Any]:
+    def _schema(self, path: list[Container]) -> Mapping[str, Any]:
         schema: Any = self._slot.schema if self._slot is not None else {}
         for outer in path[:-1]:
             if outer.bracket == "[":
@@ -289,7 +289,7 @@ class GoingOn:
                 properties = schema.get("properties")
                 part = properties.get(outer.keys[-1]) if isinstance(properties, dict) and outer.keys else None
             schema = part if isinstance(part, dict) else {}
-        return dict(schema)
+        return cast("Mapping[str, Any]", schema)
 
     def _gap(self, place: Place, inner: Container) -> str:
         if inner.item or inner.keys:
@@ -302,6 +302,11 @@ class GoingOn:
             return ""
         outer = next((box.gap for box in reversed(place.open[:-1]) if box.gap and "\n" in box.gap), None)
         return outer if outer is not None else self._style.gap("comma", VALUE_LEVEL - 1)
+
+
+def _required(schema: Mapping[str, Any]) -> list[Any]:
+    named = schema.get("required")
+    return named if isinstance(named, list) else []
 
 
 def _plain(item: str) -> str:

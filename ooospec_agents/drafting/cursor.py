@@ -16,7 +16,7 @@ Anchor = Literal["outside", "key", "value", "after"]
 WHITESPACE = " \t\r\n"
 CALL_LEVEL, ARGUMENTS_LEVEL = 1, 2
 OPENING_MARKS = ("<tool_call>", "```json", "```")
-MAX_CALLS_READ = 64
+MAX_CALLS_READ = 256
 STRING_MARK = re.compile(r'["\\]')
 """What alone matters inside a string."""
 
@@ -110,6 +110,10 @@ class Cursor:
                 if found is None:
                     return
                 at = found.start()
+            elif self.anchor == "outside":
+                at = self.text.find(self.opener, at)
+                if at < 0:
+                    return
             self._read(self.text[at], at)
             at += 1
 

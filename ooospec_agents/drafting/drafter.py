@@ -246,9 +246,9 @@ class Drafter:
             return None
         text = "".join(piece.text for piece in pieces)
         tokens = self._encode(text) if text else []
-        decode = self._codec.decode
+        known = _lengths(self._codec)
         ends = pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids)
-        lengths = [len(decode((token,))) for token in tokens]
+        lengths = [known[token] for token in tokens]
         return Plan.of(pieces, tokens, lengths, self._stop_ids[0] if ends else None)
 
     def _encode(self, text: str) -> list[int]:
@@ -269,6 +269,23 @@ class Drafter:
             return self._codec.encode(text)
         # An added token is found in whole text only: cut behind its bracket, it is read as ordinary text.
         return [token for part in re.split(rf"(?<=[</])(?={TAG})", text) for token in self._codec.encode(part)]
+
+
+class _Lengths(dict[int, int]):
+    """Characters of each token of one tokenizer, found out when first asked for."""
+
+    def __init__(self, codec: TokenCodec) -> None:
+        super().__init__()
+        self._codec = codec
+
+    def __missing__(self, token: int) -> int:
+        length = self[token] = len(self._codec.decode((token,)))
+        return length
+
+
+@lru_cache(maxsize=4)
+def _lengths(codec: TokenCodec) -> _Lengths:
+    return _Lengths(codec)
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ooospec_agents.catalog import Function, Slot
@@ -41,6 +42,8 @@ MAX_REFERENCE = 24_000
 Asked = tuple[int, str, str]
 """What is asked for: call, function and slot; with function and slot empty, the call's function."""
 
+_CONFIDENCE = attrgetter("confidence")
+
 
 class SlotPlan(NamedTuple):
     """A slot that may be written next, and the probability that it is written at all."""
@@ -66,11 +69,13 @@ class Expectation:
         self._lexical = LexicalValues(spec.conversation)
         self._guesses: dict[Asked, list[Guess]] = {}
         self._sure: dict[Asked, list[Guess]] = {}
+        self._now: dict[Asked, list[Guess]] = {}
         self._plans: dict[tuple[int, str], list[SlotPlan]] = {}
         self._record: dict[str, tuple[float, float]] = {}
         self._found: dict[tuple[str, str], Sequence[Guess]] = {}
         # By the schema's identity; the schema is kept, too, that no other gets it.
         self._nested: dict[int, tuple[Mapping[str, Any], list[Guess]]] = {}
+        self._nested_ranked: dict[int, list[Guess]] = {}
         self._lexical_names: list[Guess] | None = None
 
     def look_ahead(self) -> None:
@@ -84,6 +89,7 @@ class Expectation:
         self.hint = hint
         self._guesses.clear()
         self._sure.clear()
+        self._now.clear()
         self._plans.clear()
 
     @property
@@ -133,24 +139,28 @@ class Expectation:
     def _likeliest(self, asked: Asked) -> Iterator[Guess]:
         # What is sure comes without a look at the rest, which is dear and seldom needed then.
         if asked not in self._guesses:
+            told: list[Guess] | None = None
             if asked not in self._sure:
-                known = self._ranked(self._told(asked), "value" if asked[2] else "name")
+                told = self._told(asked)
+                known = self._ranked(told, "value" if asked[2] else "name")
                 self._sure[asked] = [guess for guess in known[:1] if guess.confidence >= SURE]
             yield from self._today(self._sure[asked])
-            self._guesses[asked] = self._find(asked)
-        yield from self._today(self._guesses[asked])
+            self._guesses[asked] = self._find(asked, self._told(asked) if told is None else told)
+        if asked not in self._now:
+            self._now[asked] = self._today(self._guesses[asked])
+        yield from self._now[asked]
 
     def _today(self, guesses: list[Guess]) -> list[Guess]:
         """Guesses with the confidence that their sources have earned in this very request, likeliest first."""
-        if not any(guess.source in self._record for guess in guesses):
+        if not self._record or not any(guess.source in self._record for guess in guesses):
             return guesses
-        out = []
-        for guess in guesses:
-            right, expected = self._record.get(guess.source, (0.0, 0.0))
-            sure = min(guess.confidence * (TODAY + right) / (TODAY + expected), 0.995)
-            out.append(Guess(guess.value, sure, guess.source))
+        earned = {source: (TODAY + right) / (TODAY + expected) for source, (right, expected) in self._record.items()}
+        out = [
+            Guess(value, min(confidence * earned.get(source, 1.0), 0.995), source)
+            for value, confidence, source in guesses
+        ]
         if len(out) > 1:
-            out.sort(key=lambda guess: -guess.confidence)
+            out.sort(key=_CONFIDENCE, reverse=True)
         return out
 
     def nested(self, slot: Slot) -> list[Guess]:
@@ -159,7 +169,9 @@ class Expectation:
         if asked not in self._nested:
             found = self._lexical.guesses(slot) if self._guessing else []
             self._nested[asked] = slot.schema, found + schema_guesses(slot)
-        return self._ranked(self._nested[asked][1], "value")
+        if asked not in self._nested_ranked:
+            self._nested_ranked[asked] = self._ranked(self._nested[asked][1], "value")
+        return self._nested_ranked[asked]
 
     def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
         """The rest of a string that the target has begun, copied from the conversation or from the output so far."""
@@ -169,7 +181,7 @@ class Expectation:
         shortest = 2 if self._guessing else TOOLSPEC_COPY
         if found is None and len(begun) >= shortest:
             found = copy_rest(begun, self.spec.conversation, shortest) or copy_rest(
-                begun, output[: max(len(output) - len(begun), 0)], shortest
+                begun, output[-MAX_REFERENCE : max(len(output) - len(begun), 0)], shortest, any_case=False
             )
         if known is None or not self._guessing:
             return found
@@ -219,6 +231,8 @@ class Expectation:
         kind = "value" if slot else "name"
         judged: set[str] = set()
         all_right = True
+        self._nested_ranked.clear()
+        self._now.clear()
         for guess in guesses:
             if guess.source not in judged:
                 judged.add(guess.source)
@@ -242,9 +256,9 @@ class Expectation:
         found = [Guess(value.value, value.confidence, "hint")] if value is not None and not value.absent else []
         return found + self.memory.values(name, slot)
 
-    def _find(self, asked: Asked) -> list[Guess]:
+    def _find(self, asked: Asked, told: list[Guess]) -> list[Guess]:
         _, name, slot = asked
-        found = self._told(asked)
+        found = [*told]
         if not slot:
             return self._ranked(found if self.spec.named else found + self._other_names(), "name")
         function = self.spec.catalog.function(name)
@@ -277,15 +291,16 @@ class Expectation:
         return found + [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
 
     def _ranked(self, found: list[Guess], kind: str) -> list[Guess]:
+        if len(found) < 2:
+            return [Guess(g.value, self.memory.trusted(g.source, kind, g.confidence), g.source) for g in found]
         best: dict[str, Guess] = {}
-        if not found:
-            return []
-        for guess in found:
-            trusted = Guess(guess.value, self.memory.trusted(guess.source, kind, guess.confidence), guess.source)
-            key = repr(guess.value)
-            if key not in best or best[key].confidence < trusted.confidence:
-                best[key] = trusted
-        return sorted(best.values(), key=lambda guess: -guess.confidence)
+        trusted = self.memory.trusted
+        for value, confidence, source in found:
+            sure = trusted(source, kind, confidence)
+            key = repr(value)
+            if key not in best or best[key].confidence < sure:
+                best[key] = Guess(value, sure, source)
+        return sorted(best.values(), key=_CONFIDENCE, reverse=True)
 
     def _hinted(self, name: str, call: int) -> CallHint | None:
         if self.hint is None:

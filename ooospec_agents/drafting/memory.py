@@ -21,8 +21,33 @@ MAX_TRUSTED = 1024
 MAX_TEXTS = 16
 MAX_TEXT_CHARS = 400
 
+KEPT = 0.98
+"""Weight that an observation keeps when the next one comes."""
 PRIOR_WEIGHT = 4.0
 """Observations that a source's own confidence counts for before its record outweighs it."""
+
+
+class Record:
+    """How often a source was right for one kind of segment.
+
+    Attributes:
+        earned: What its confidence is to be multiplied by.
+    """
+
+    __slots__ = ("_count", "_expected", "_right", "earned")
+
+    def __init__(self) -> None:
+        self._right = self._expected = self._count = 0.0
+        self.earned = 1.0
+
+    def add(self, confidence: float, right: bool) -> None:
+        """Take note of a guess of that confidence."""
+        self._right = self._right * KEPT + right
+        self._expected = self._expected * KEPT + confidence
+        self._count = self._count * KEPT + 1.0
+        ratio = (self._right + PRIOR_WEIGHT * 0.5) / (self._expected + PRIOR_WEIGHT * 0.5)
+        share = self._count / (self._count + PRIOR_WEIGHT)
+        self.earned = 1 - share + share * ratio
 
 
 class Memory:
@@ -38,7 +63,7 @@ class Memory:
         self._calls: OrderedDict[str, deque[dict[str, Any]]] = OrderedDict()
         self._orders: dict[str, tuple[str, ...]] = {}
         self._names: deque[str] = deque(maxlen=64)
-        self._trust: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+        self._trust: OrderedDict[tuple[str, str], Record] = OrderedDict()
 
     def learn(self, cursor: Cursor, ended: bool) -> None:
         """Learn from a finished request's text. `ended`: the target stopped by itself."""
@@ -113,18 +138,11 @@ class Memory:
     def trusted(self, source: str, kind: str, confidence: float) -> float:
         """A source's confidence, corrected by how often it was right for this kind of segment."""
         record = self._trust.get((source, kind))
-        if record is None:
-            return confidence
-        right, expected, count = record
-        ratio = (right + PRIOR_WEIGHT * 0.5) / (expected + PRIOR_WEIGHT * 0.5)
-        share = count / (count + PRIOR_WEIGHT)
-        return min(max(confidence * (1 - share + share * ratio), 0.01), 0.995)
+        return confidence if record is None else min(max(confidence * record.earned, 0.01), 0.995)
 
     def judge(self, source: str, kind: str, confidence: float, right: bool) -> None:
         """Record whether a source's guess of a segment was what the target wrote."""
-        record = self._trust.setdefault((source, kind), [0.0, 0.0, 0.0])
-        for index, value in enumerate((float(right), confidence, 1.0)):
-            record[index] = record[index] * 0.98 + value
+        self._trust.setdefault((source, kind), Record()).add(confidence, right)
         while len(self._trust) > MAX_TRUSTED:
             self._trust.popitem(last=False)
 

@@ -48,7 +48,8 @@ class Plan(NamedTuple):
             lengths: Characters of each token.
             stop: The id that ends the output, if the pieces reach that far.
         """
-        starts = list(accumulate(lengths, initial=0))[: len(tokens)]
+        starts = list(accumulate(lengths, initial=0))
+        starts.pop()
         sources: list[str] = []
         ends: list[int] = []
         at = 0

@@ -132,6 +132,8 @@ class Style:
         Raises:
             ValueError: The value is no JSON (NaN, infinity, or an object that JSON does not know), or nested too deep.
         """
+        if type(value) is str:  # asked first: it is the commonest, and whether it is a Mapping takes long to tell
+            return self.string(value)
         if level > MAX_LEVEL:
             msg = f"a value nested deeper than {MAX_LEVEL - VALUE_LEVEL} is not written"
             raise ValueError(msg)

@@ -60,7 +60,11 @@ class FastTokenCodec:
             return text
         # A byte-level decoder only joins bytes; asking it costs several times as much once its tables have
         # left the processor's caches, as they have after each step.
-        parts = [known[token] if token in known else known.setdefault(token, self._spelt(token)) for token in ids]
+        try:
+            parts = [known[token] for token in ids]
+        except KeyError:
+            known.update((token, self._spelt(token)) for token in ids if token not in known)
+            parts = [known[token] for token in ids]
         return b"".join(parts).decode("utf-8", "replace")
 
     def _spelt(self, token: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ooospec_agents.drafting.sources import Guess
 
@@ -36,7 +37,7 @@ VERBATIM_TAIL, SHORTEST_VERBATIM, VERBATIM_REST = 32, 8, 80
 TEXT_REST = 120
 
 
-def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
+def copy_rest(begun: str, text: str, shortest: int = 1, *, any_case: bool = True) -> Guess | None:
     """How a string that begins with `begun` goes on in `text`.
 
     The longest end of `begun` that occurs there is looked for, the latest occurrence first; what begins with a letter
@@ -46,6 +47,7 @@ def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
         begun: What the target has written of the string, unescaped.
         text: Where to look: the conversation, newest last.
         shortest: Fewest characters that must agree.
+        any_case: What is written as a title may stand there in another case.
 
     Returns:
         A guess whose value is the rest (never empty), or None.
@@ -58,8 +60,8 @@ def copy_rest(begun: str, text: str, shortest: int = 1) -> Guess | None:
             break
         at = _last_word_start(text, piece)
         titled = False
-        if at < 0 and piece.istitle():
-            at = _last_word_start(text.lower(), piece.lower())
+        if at < 0 and any_case and piece.istitle():
+            at = _last_word_start(_lowered(text), piece.lower())
             titled = True
         if at < 0:
             continue
@@ -187,14 +189,21 @@ def next_item(item: str, text: str) -> str | None:
     """
     if not item:
         return None
-    at = text.lower().rfind(item.lower())
+    lowered, low = _lowered(text), item.lower()
+    at = lowered.rfind(low)
     while at >= 0 and not _whole(text, at, at + len(item)):
-        at = text.lower().rfind(item.lower(), 0, at)
+        at = lowered.rfind(low, 0, at)
     found = ENTRY.match(text, at + len(item)) if at >= 0 else None
     if found is None:
         return None
     entry = ENTRY_END.split(found[1])[0].strip()
     return entry if 0 < len(entry) <= MAX_ENTRY else None
+
+
+@lru_cache(maxsize=4)
+def _lowered(text: str) -> str:
+    """A text in lower case: many entries and names are looked for in one conversation."""
+    return text.lower()
 
 
 def _whole(text: str, start: int, end: int) -> bool:

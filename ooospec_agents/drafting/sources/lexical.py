@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import nlargest
-from operator import itemgetter
 from typing import Any
 
 from ooospec_agents.catalog import Slot
@@ -62,9 +60,7 @@ class LexicalValues:
             if rest is not None:
                 return Guess(rest, 0.75, "lexical")
         low = begun.lower()
-        fitting = [
-            span.text for span in self._spans.texts if len(span.text) > len(begun) and span.text.lower().startswith(low)
-        ]
+        fitting = [text for lowered, text in self._spans.lowered if len(text) > len(begun) and lowered.startswith(low)]
         return Guess(fitting[0][len(begun) :], 0.5 if len(fitting) == 1 else 0.35, "lexical") if fitting else None
 
     def _ranked(self, slot: Slot, numeric: bool) -> list[tuple[float, Span]]:
@@ -74,11 +70,11 @@ class LexicalValues:
         beside = self._spans.beside_numbers if numeric else self._spans.beside_texts
         bases = {kind: _numeric_fit(kind) if numeric else _text_fit(about, kind, name) for kind in beside.kinds}
         near = beside.near(name | set(words(slot.description[:160])), name)
-        scored = [
-            (bases[span.kind] * (1.0 if span.recent else 0.55) * (1.0 + 0.8 * near.get(at, 0)), span)
-            for at, span in enumerate(beside.spans)
-        ]
-        return nlargest(MAX_GUESSES, (item for item in scored if item[0] > 0), key=itemgetter(0))
+        scores = [bases[kind] * worth for kind, worth in beside.weights]
+        for at, words_near in near.items():
+            scores[at] *= 1.0 + 0.8 * words_near
+        best = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)[:MAX_GUESSES]
+        return [(scores[at], beside.spans[at]) for at in best if scores[at] > 0]
 
     def _moments(self, slot: Slot) -> list[Guess]:
         about = _about(slot)

@@ -30,6 +30,8 @@ MAX_TEXT = 4000
 """Characters of the conversation's end that are searched."""
 BEFORE, AFTER = 48, 20
 """Characters around a span in which a parameter's words are looked for."""
+EARLIER = 0.55
+"""What a span of an earlier turn is worth, where one of the last turn is worth 1."""
 CLOSE = 4
 """Words before a span that are close to it."""
 SOLID = (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME), ("quoted", QUOTED))
@@ -74,11 +76,13 @@ class Beside:
     Attributes:
         spans: The same.
         kinds: Their kinds.
+        weights: Of each span its kind, and what it is worth for its turn.
     """
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = spans
         self.kinds = {span.kind for span in spans}
+        self.weights = [(span.kind, 1.0 if span.recent else EARLIER) for span in spans]
         self._before: dict[str, list[int]] = {}
         self._close: dict[str, list[int]] = {}
         for at, span in enumerate(spans):
@@ -115,7 +119,7 @@ class Spans:
 
     def find_all(self) -> None:
         """Look for every kind."""
-        _ = self.beside_numbers, self.beside_texts, self.days, self.times
+        _ = self.beside_numbers, self.beside_texts, self.lowered, self.days, self.times
 
     @cached_property
     def numbers(self) -> list[Span]:
@@ -126,6 +130,11 @@ class Spans:
     def texts(self) -> list[Span]:
         """All that may be a string, numbers included."""
         return [*self._solid, *self.numbers, *self._find(NAMES)][-MAX_SPANS:]
+
+    @cached_property
+    def lowered(self) -> list[tuple[str, str]]:
+        """Of each of `texts` its text in lower case, and as it stands."""
+        return [(span.text.lower(), span.text) for span in self.texts]
 
     @cached_property
     def beside_numbers(self) -> Beside:
