@@ -169,6 +169,23 @@ def test_a_begun_year_decides_a_day_without_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ("2026-03-05", "T"),  # as the example has it
+        ("2026-03-05T1", "0:30:00"),  # the time that was named
+        ("2026-03-05T14", ":00:00"),
+        ("2026-03-05T14:15", ":00"),
+        ("2026-03-05T14:15:00", ""),
+    ],
+)
+def test_a_moment_in_iso_8601_goes_on(begun: str, rest: str) -> None:
+    slot = Slot("start", ("string",), "Begin in ISO 8601, such as 2026-01-31T09:00:00.")
+    guess = LexicalValues("user: Meet Ann at 10:30 am").finish(slot, begun)
+    assert guess is not None
+    assert guess.value == rest
+
+
+@pytest.mark.parametrize(
     ("slot", "guesses"),
     [
         (Slot("a", options=("only",)), [("only", 0.95)]),

@@ -25,6 +25,8 @@ MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+{_DAY}{_YEAR}", re.IGNORECASE)
 DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?({_NAMES})\b\.?{_YEAR}", re.IGNORECASE)
 ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b\.?", re.IGNORECASE)
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ](?=\d)")
+"""A day of which the time follows."""
 YEARS = ("2023", "2024", "2022", "2021")
 """Years tried where prose names none, the commonest in models' answers first."""
 MAX_FOUND = 8
@@ -87,16 +89,19 @@ def punctuated(begun: str, about: str) -> str | None:
     Returns:
         The text that follows, "" where the value is whole, or None where nothing is known.
     """
-    if "date" not in about and "time" not in about:
+    moment = MOMENT.match(begun)
+    if moment is None and not any(word in about for word in ("date", "time", "8601")):
         return None
     if re.fullmatch(r"\d{4}(?:-\d\d)?", begun):
         return "-"
     if re.fullmatch(r"\d{4}-\d\d-\d\d", begun):
+        if re.search(r"\dt\d", about):
+            return "T"
         return " " if re.search(r"%h|hh:|time", about) else ""
     clock = re.search(r"(?:^|[ T])\d\d(:?)(\d{0,2})(:?)(\d{0,2})$", begun)
     if clock is None:
         return None
-    seconds = "%s" in about or ":ss" in about
+    seconds = moment is not None or "%s" in about or ":ss" in about
     written = "".join(clock.groups())
     return (":00:00" if seconds or clock[3] else ":00")[len(written) :]
 

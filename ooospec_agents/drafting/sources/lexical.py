@@ -6,7 +6,7 @@ from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.dates import punctuated, written
+from ooospec_agents.drafting.sources.dates import MOMENT, punctuated, written
 from ooospec_agents.drafting.sources.shared_words import words
 from ooospec_agents.drafting.sources.spans import NUMBER_WORDS, Span, Spans
 
@@ -51,10 +51,8 @@ class LexicalValues:
         """The rest of a string that begins with `begun`, from a date, a time or a span that begins so."""
         about = _about(slot) if slot is not None else ""
         if begun[:1].isdigit():
-            dates = [text for day in self._spans.days for text in written(day, about, begun)]
-            times = [text for time in self._spans.times for text in (time, time + ":00") if text.startswith(begun)]
-            for text in (*dates, *times):
-                if len(text) > len(begun):
+            for text in self._moments_from(begun, about):
+                if text.startswith(begun) and len(text) > len(begun):
                     return Guess(text[len(begun) :], 0.5, "lexical")
             rest = punctuated(begun, about)
             if rest is not None:
@@ -86,6 +84,14 @@ class LexicalValues:
         elif "time" in about:
             out += [Guess(time, 0.4 / (1 + index), "lexical") for index, time in enumerate(self._spans.times)]
         return out
+
+    def _moments_from(self, begun: str, about: str) -> list[str]:
+        """Days and times of the conversation as a value may have them that begins with `begun`."""
+        moment = MOMENT.match(begun)
+        if moment is not None:
+            return [f"{moment[0]}{time}:00" for time in self._spans.times]
+        days = [text for day in self._spans.days for text in written(day, about, begun)]
+        return days + [text for time in self._spans.times for text in (time, time + ":00")]
 
     def _options(self, slot: Slot) -> list[Guess]:
         low = self._spans.text.lower()
