@@ -51,7 +51,13 @@ class Settings:
 
 PRESETS = {
     "smollm2-135m": Settings(
-        "HuggingFaceTB/SmolLM2-135M-Instruct", rank=16, alpha=32, learning_rate=1e-3, max_tokens=640
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        rank=16,
+        alpha=32,
+        learning_rate=1e-3,
+        requests_per_step=4,
+        gold_share=0.25,
+        max_tokens=512,
     ),
     "qwen3-0.6b": Settings(
         "Qwen/Qwen3-0.6B",
