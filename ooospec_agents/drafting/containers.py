@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast
 
 from ooospec_agents.catalog import Slot, slot_of
@@ -22,6 +22,11 @@ LISTED = 0.85
 """Probability that a list goes on, or ends, as the enumeration in the conversation that its last entry stands in."""
 UNLISTED = 0.6
 """Probability that a list ends after an entry that no enumeration goes on from."""
+COUNTED = 0.85
+"""Probability of a key or a value that is numbered as those before it are."""
+COUNTS = 0.65
+"""Probability that what is numbered goes on with one more."""
+NUMBERED = re.compile(r"(.*?)(\d{1,9})(\D{0,8})", re.DOTALL)
 KNOWN_KEY = 0.95
 OPTIONAL_KEY = 0.6
 
@@ -31,11 +36,20 @@ State = Literal["value", "key", "colon", "string", "name", "literal", "after"]
 
 @dataclass
 class Container:
-    """A list or an object still open. `item`: its last whole value. `gap`: whitespace before its first entry."""
+    """A list or an object still open.
+
+    Attributes:
+        bracket: What opened it.
+        keys: An object's keys, the one whose value is being written included.
+        item: The last whole value.
+        before: The one before that.
+        gap: Whitespace before the first entry.
+    """
 
     bracket: str
     keys: list[str] = field(default_factory=list)
     item: str = ""
+    before: str = ""
     gap: str | None = None
 
 
@@ -120,7 +134,8 @@ def _end_string(place: Place) -> None:
 
 def _end_value(place: Place) -> None:
     if place.open:
-        place.open[-1].item = place.begun
+        inner = place.open[-1]
+        inner.before, inner.item = inner.item, place.begun
     place.state, place.begun = "after", ""
 
 
@@ -182,11 +197,27 @@ class GoingOn:
 
     def _key(self, place: Place, inner: Container) -> Part:
         following = self._following(place)
+        gap = _left(self._gap(place, inner), place.blank)
         if following is None:
-            return Part("", "schema", 0.0)
-        gap = self._gap(place, inner) if not place.blank else ""
+            return self._free_key(place, inner, gap)
         text = gap + quoted(following.name, self._style.ascii_only) + ":" + self._style.gap("colon", VALUE_LEVEL)
         return Part(text, "schema", KNOWN_KEY if following.required else OPTIONAL_KEY, gap + '"')
+
+    def _free_key(self, place: Place, inner: Container, gap: str) -> Part:
+        """A key of an object whose keys no schema names."""
+        if self._properties(place):
+            return Part("", "schema", 0.0)
+        key, sure = _counted_on(inner.keys), COUNTED
+        if not key and (listed := self._listed_key(inner)):
+            key, sure = listed, LISTED
+        if key:
+            text = gap + quoted(key, self._style.ascii_only) + ":" + self._style.gap("colon", VALUE_LEVEL)
+            return Part(text, "copy", sure, gap + '"')
+        return Part(gap + '"', "schema", KNOWN_KEY if inner.keys else OPTIONAL_KEY)
+
+    def _listed_key(self, inner: Container) -> str:
+        """The key that follows in the conversation's enumeration of them, if there is one."""
+        return (next_item(inner.keys[-1], self._conversation) or "") if inner.keys else ""
 
     def _name(self, place: Place, inner: Container) -> Part:
         for name, _ in self._properties(place):
@@ -194,18 +225,23 @@ class GoingOn:
             if name not in inner.keys and whole.startswith(place.begun):
                 rest = whole[len(place.begun) :]
                 return Part(rest + ":" + self._style.gap("colon", VALUE_LEVEL), "schema", KNOWN_KEY)
+        whole = quoted(_counted_on(inner.keys), self._style.ascii_only)
+        if len(whole) > len(place.begun) and len(whole) > 2 and whole.startswith(place.begun):
+            return Part(whole[len(place.begun) :] + ":" + self._style.gap("colon", VALUE_LEVEL), "copy", COUNTED)
         return Part("", "schema", 0.0)
 
     def _value(self, place: Place, inner: Container) -> Part:
         slot = self._inner_slot(place)
         first = inner.bracket == "[" and not inner.item
-        gap = "" if place.blank else (self._gap(place, inner) if inner.bracket == "[" else "")
+        gap = _left(self._gap(place, inner), place.blank) if inner.bracket == "[" else ""
         opening = gap + (opening_of(slot, self._style) if slot is not None else "")
         if inner.bracket == "[" and inner.item:
             listed = next_item(_plain(inner.item), self._conversation)
             if listed is not None:
                 text = quoted(listed, self._style.ascii_only) if inner.item.startswith('"') else listed
                 return Part(gap + text, "copy", LISTED, gap + text[:1])
+        if counted := _next_counted(inner):
+            return Part(gap + counted, "copy", COUNTED, gap + counted[:1])
         guesses = self._guesses(slot) if slot is not None and slot.types and (first or inner.bracket == "{") else ()
         for guess in guesses:
             if text := rendered(guess, self._style):
@@ -219,8 +255,9 @@ class GoingOn:
         slot = self._inner_slot(place)
         options = [quoted(str(option)) for option in slot.options] if slot is not None else []
         listed = next_item(_plain(inner.item), self._conversation) if inner.item and inner.bracket == "[" else None
-        for text in (*options, *([quoted(listed)] if listed else [])):
-            if text.startswith(place.begun):
+        counted = _next_counted(inner)
+        for text in (*options, *([quoted(listed)] if listed else []), *([counted] if counted else [])):
+            if text.startswith(place.begun) and text != place.begun:
                 return Part(text[len(place.begun) :], "schema" if text in options else "copy", 0.8)
         guess = self._rest_of(begun) if begun else None
         if guess is None:
@@ -240,21 +277,26 @@ class GoingOn:
             return Part(word[len(place.begun) :], "schema", 0.97)
         if not LITERAL.fullmatch(place.begun):
             return Part("", "schema", 0.0)
-        inner.item = place.begun
-        ended = self._after(place, inner)
+        ended = self._after(place, replace(inner, before=inner.item, item=place.begun))
         return Part(ended.text, ended.source, ended.confidence * 0.75)
 
     def _after(self, place: Place, inner: Container) -> Part:
+        if "\n" in place.blank:  # before a comma no line ends
+            return Part(self._closing(place, inner) + ("}" if inner.bracket == "{" else "]"), "schema", KNOWN_KEY)
         if inner.bracket == "{":
             following = self._following(place)
             if following is not None and (following.required or not inner.keys):
                 return Part(",", "schema", KNOWN_KEY if following.required else OPTIONAL_KEY)
             known = bool(self._properties(place))
+            if not known and (_counted_on(inner.keys) or self._listed_key(inner)):
+                return Part(",", "copy", COUNTS)
             sure = (0.7 if following is not None else 0.95) if known else 0.5
             return Part(self._closing(place, inner) + "}", "schema", sure)
         item = _plain(inner.item)
         if next_item(item, self._conversation) is not None:
             return Part(",", "copy", LISTED)
+        if _next_counted(inner):
+            return Part(",", "copy", COUNTS)
         return Part(self._closing(place, inner) + "]", "copy", LISTED if item in self._conversation else UNLISTED)
 
     def _following(self, place: Place) -> Property | None:
@@ -298,10 +340,43 @@ class GoingOn:
         return gap if inner.bracket == "{" or self._style.lists else ""
 
     def _closing(self, place: Place, inner: Container) -> str:
-        if not inner.gap or "\n" not in inner.gap or place.blank:
+        if not inner.gap or "\n" not in inner.gap:
             return ""
         outer = next((box.gap for box in reversed(place.open[:-1]) if box.gap and "\n" in box.gap), None)
-        return outer if outer is not None else self._style.gap("comma", VALUE_LEVEL - 1)
+        return _left(outer if outer is not None else self._style.gap("comma", VALUE_LEVEL - 1), place.blank)
+
+
+def _counted(text: str) -> str:
+    """Text with its last number one higher; "" where there is none."""
+    found = NUMBERED.fullmatch(text)
+    return f"{found[1]}{int(found[2]) + 1}{found[3]}" if found else ""
+
+
+def _counted_on(keys: list[str]) -> str:
+    """The key that comes next where keys are numbered: after "key1", or after "a4" and "a5"; "" where they are not."""
+    if not keys or not (following := _counted(keys[-1])):
+        return ""
+    first = NUMBERED.fullmatch(keys[0])
+    counts = len(keys) > 1 and _counted(keys[-2]) == keys[-1]
+    return following if counts or (len(keys) == 1 and first is not None and first[1] and first[2] == "1") else ""
+
+
+def _next_counted(inner: Container) -> str:
+    """The value that comes next where values are numbered as their keys are, or one another's; "" where not."""
+    following = _counted(inner.item)
+    if not following:
+        return ""
+    if inner.bracket == "[":
+        return following if _counted(inner.before) == inner.item else ""
+    if len(inner.keys) < 2 or _counted(inner.keys[-2]) != inner.keys[-1]:
+        return ""
+    key, value = NUMBERED.fullmatch(inner.keys[-2]), NUMBERED.fullmatch(inner.item)
+    return following if key is not None and value is not None and key[2] == value[2] else ""
+
+
+def _left(gap: str, blank: str) -> str:
+    """What is left of a gap that has begun; "" where it has begun otherwise."""
+    return gap[len(blank) :] if gap.startswith(blank) else ""
 
 
 def _required(schema: Mapping[str, Any]) -> list[Any]:

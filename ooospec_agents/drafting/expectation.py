@@ -39,6 +39,12 @@ MAX_REFERENCE = 24_000
 """Characters of conversation and descriptions in which text is looked for."""
 
 
+ECHOED = ("type", "properties", "required")
+"""What small targets write in place of arguments, of a function without parameters above all: the schema."""
+KEPT_UP = 0.8
+"""Probability that a target that has begun so goes on so."""
+ECHO = '{"type": "object", "properties": {"type": "string", "description": "The"}, "required": []}'
+
 Asked = tuple[int, str, str]
 """What is asked for: call, function and slot; with function and slot empty, the call's function."""
 
@@ -116,7 +122,12 @@ class Expectation:
         plans = self._plans.get((call, name))
         if plans is None:
             plans = self._plans[call, name] = self._all_slots(name, call)
-        return [plan for plan in plans if plan.name not in written]
+        left = [plan for plan in plans if plan.name not in written]
+        if not left and written and written[0] in ECHOED:
+            function = self.spec.catalog.function(name)
+            if function is None or function.slot(written[0]) is None:
+                return [SlotPlan(key, KEPT_UP, "schema") for key in ECHOED if key not in written]
+        return left
 
     def _all_slots(self, name: str, call: int) -> list[SlotPlan]:
         function = self.spec.catalog.function(name)
@@ -130,7 +141,7 @@ class Expectation:
     def parameter_names(self) -> list[str]:
         """Parameter names that a target may write although they are not its function's."""
         slots = (slot.name for function in self.spec.catalog.functions for slot in function.slots)
-        return list(dict.fromkeys([*slots, "type", "properties", "required"]))
+        return list(dict.fromkeys([*slots, *ECHOED]))
 
     def values(self, name: str, slot: str, call: int) -> Iterator[Guess]:
         """Values of a slot, likeliest first."""
@@ -212,9 +223,8 @@ class Expectation:
 
     @cached_property
     def _schemas(self) -> str:
-        functions = self.spec.catalog.functions
-        schemas = [{slot.name: slot.schema for slot in function.slots} for function in functions]
-        return "\n".join(map(json.dumps, schemas))[:MAX_REFERENCE] + "\n" + self.spec.conversation
+        schemas = [json.dumps(_parameters(function)) for function in self.spec.catalog.functions]
+        return "\n".join([ECHO, *schemas])[:MAX_REFERENCE] + "\n" + self.spec.conversation
 
     def more(self, done: int) -> float:
         """Probability that another call follows `done` finished ones."""
@@ -266,6 +276,8 @@ class Expectation:
         if known is not None:
             found += self._lexical_values(name, known) if self._guessing else []
             found += schema_guesses(known)
+        elif slot == ECHOED[0]:
+            found.append(Guess("object", KEPT_UP, "schema"))
         return self._ranked(found, "value")
 
     def _lexical_values(self, name: str, slot: Slot) -> Sequence[Guess]:
@@ -324,6 +336,14 @@ class Expectation:
         if habit is not None:
             return SlotPlan(slot, habit, "history")
         return SlotPlan(slot, OPTIONAL_PRIOR[self.spec.required], "schema")
+
+
+def _parameters(function: Function) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {slot.name: slot.schema for slot in function.slots},
+        "required": [slot.name for slot in function.slots if slot.required],
+    }
 
 
 def rendered(guess: Guess, style: Style) -> str:

@@ -66,6 +66,49 @@ def test_objects_in_a_list_follow_the_schema_of_its_items() -> None:
     assert goes_on('[{"street": "x", ', {"type": "array", "items": ADDRESS}).startswith('"floor": 3}')
 
 
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ('{"key1": "value1", "key2": "value2"', ', "key3": "value3"'),
+        ('{"key1": "value1", "ke', 'y2": "value2"'),
+        ('{"a4": "x", "a5": "x"', ', "a6": '),  # its values are not numbered
+        ('["item1", "item2"', ', "item3"'),
+        ("[1, 2, 3", ", 4"),
+    ],
+)
+def test_what_is_numbered_is_counted_on(begun: str, rest: str) -> None:
+    slot = Slot("slot", ("object", "array"), schema={})
+    parts = GoingOn(slot, Style(FLAT), SAID, lambda _: [], lambda _: None).parts(begun)
+    written = ""
+    for part in parts:
+        written += part.text
+        if len(written) >= len(rest):
+            break
+    assert written.startswith(rest)
+
+
+def test_free_keys_follow_the_enumeration_of_the_conversation() -> None:
+    said = "user: Serialize a map with keys 'name', 'age' and 'email'."
+    assert goes_on('{"name": "x"', {"type": "object"}, said=said).startswith(', "age": ')
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [
+        ('{\n      "a": 1,\n', '      "b": 2'),  # the gap has begun
+        ('{\n      "a": 1,\n      "b": 2\n', "    }"),  # before a comma no line ends
+    ],
+)
+def test_a_gap_that_has_begun_is_finished(begun: str, rest: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [1]}, "b": {"enum": [2]}}, "required": ["a", "b"]}
+
+    def guesses(inner: Slot) -> list[Guess]:
+        return [Guess(inner.options[0], 0.9, "schema")]
+
+    parts = GoingOn(slot_of("slot", schema, True), Style(INDENTED), SAID, guesses, lambda _: None).parts(begun)
+    assert "".join(part.text for part in parts).startswith(rest)
+
+
 def test_an_indented_object_stays_indented() -> None:
     begun = '{\n      "street": "x",\n      "floor": 3'
     assert goes_on(begun, ADDRESS, Style(INDENTED)) == "\n    }"

@@ -186,6 +186,39 @@ def test_a_moment_in_iso_8601_goes_on(begun: str, rest: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("slot", "begun", "rest"),
+    [
+        (Slot("start_time", ("string",), "%Y-%m-%d %H:%M:%S"), "2023-03-01 ", "00:00:00"),
+        (Slot("end_time", ("string",), "%Y-%m-%d %H:%M:%S"), "2023-03-31 2", "3:59:59"),
+        (Slot("time", ("string",), "%Y-%m-%d %H:%M:%S"), "2023-03-02 ", "08:15:00"),  # as it was said
+        (Slot("token", ("string",)), "your", "_token_here"),
+    ],
+)
+def test_what_nobody_said_is_finished_as_targets_do(slot: Slot, begun: str, rest: str) -> None:
+    guess = LexicalValues("user: From 2023-03-01 to 2023-03-31, and 2023-03-02 08:15:00").finish(slot, begun)
+    assert guess is not None
+    assert guess.value == rest
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("start_time", "2023-03-01 00:00:00"), ("end_time", "2023-03-31 23:59:59")],
+)
+def test_a_day_is_guessed_with_its_time_where_that_is_wanted(name: str, value: str) -> None:
+    slot = Slot(name, ("string",), "%Y-%m-%d %H:%M:%S")
+    assert first("user: Show the data from 2023-03-01 to 2023-03-31", slot) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [("What is (9+6)*3?", "(9 + 6) * 3"), ("Compute 3.5 + 2 - 1/4.", "3.5 + 2 - 1 / 4"), ("On 12/24 or 3-4", None)],
+)
+def test_a_formula_is_written_with_spaces(said: str, value: str | None) -> None:
+    guesses = LexicalValues(f"user: {said}").guesses(Slot("formula", ("string",), "What is calculated"))
+    assert next((guess.value for guess in guesses if " " in guess.value), None) == value
+
+
+@pytest.mark.parametrize(
     ("slot", "guesses"),
     [
         (Slot("a", options=("only",)), [("only", 0.95)]),

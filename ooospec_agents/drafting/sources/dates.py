@@ -25,8 +25,12 @@ MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+{_DAY}{_YEAR}", re.IGNORECASE)
 DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?({_NAMES})\b\.?{_YEAR}", re.IGNORECASE)
 ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b\.?", re.IGNORECASE)
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ](?=\d)")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 """A day of which the time follows."""
+WITH_TIME = re.compile(r"%h|hh:|\dt\d\d:")
+"""A description, in lower case, that wants a day and its time."""
+LAST = re.compile(r"(?:^|[_\W])(?:end|until|to|finish|last|out|return)(?:$|[_\W])|End|Out|Until")
+"""A parameter's name that wants the later of two days, and the end of a day of which no time was named."""
 YEARS = ("2023", "2024", "2022", "2021")
 """Years tried where prose names none, the commonest in models' answers first."""
 MAX_FOUND = 8
@@ -79,6 +83,15 @@ def written(day: Day, about: str, begun: str = "") -> list[str]:
     return [text for form in forms for text in form if text.startswith(begun)]
 
 
+def whole_day(about: str) -> str:
+    """The time of a day of which no time was named: its begin, or its end where the parameter's name says so.
+
+    Args:
+        about: The parameter's name and description.
+    """
+    return "23:59:59" if LAST.search(about.partition(" ")[0]) else "00:00:00"
+
+
 def punctuated(begun: str, about: str) -> str | None:
     """What must follow a date or a time that has begun, and what mostly does: separators, minutes and seconds of 00.
 
@@ -97,7 +110,9 @@ def punctuated(begun: str, about: str) -> str | None:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", begun):
         if re.search(r"\dt\d", about):
             return "T"
-        return " " if re.search(r"%h|hh:|time", about) else ""
+        return " " if WITH_TIME.search(about) or "time" in about else ""
+    if moment is not None and whole_day(about).startswith(begun[moment.end() :]):
+        return whole_day(about)[len(begun) - moment.end() :]
     clock = re.search(r"(?:^|[ T])\d\d(:?)(\d{0,2})(:?)(\d{0,2})$", begun)
     if clock is None:
         return None

@@ -6,14 +6,17 @@ from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.dates import MOMENT, punctuated, written
+from ooospec_agents.drafting.sources.dates import LAST, MOMENT, WITH_TIME, punctuated, whole_day, written
 from ooospec_agents.drafting.sources.shared_words import words
-from ooospec_agents.drafting.sources.spans import NUMBER_WORDS, Span, Spans
+from ooospec_agents.drafting.sources.spans import NUMBER_WORDS, Span, Spans, spaced
 
 MAX_GUESSES = 6
 SHARE = 0.8
 """What a span's share of all fits is worth as a probability, before the slot's kind is looked at."""
 LIKELIEST = 0.9
+PLACEHOLDER = 0.6
+"""Probability that a string that begins as a placeholder is one: targets that know no token write "your_token_here"."""
+FORMULA = 0.7
 
 
 class LexicalValues:
@@ -54,9 +57,15 @@ class LexicalValues:
             for text in self._moments_from(begun, about):
                 if text.startswith(begun) and len(text) > len(begun):
                     return Guess(text[len(begun) :], 0.5, "lexical")
-            rest = punctuated(begun, about)
+            said = self._span_from(begun) if MOMENT.match(begun) else None
+            rest = punctuated(begun, about) if said is None else None
             if rest is not None:
                 return Guess(rest, 0.75, "lexical")
+        if slot is not None and (placeholder := f"your_{slot.name}_here").startswith(begun) and len(begun) > 2:
+            return Guess(placeholder[len(begun) :], PLACEHOLDER, "lexical")
+        return self._span_from(begun)
+
+    def _span_from(self, begun: str) -> Guess | None:
         low = begun.lower()
         fitting = [text for lowered, text in self._spans.lowered if len(text) > len(begun) and lowered.startswith(low)]
         return Guess(fitting[0][len(begun) :], 0.5 if len(fitting) == 1 else 0.35, "lexical") if fitting else None
@@ -76,11 +85,18 @@ class LexicalValues:
 
     def _moments(self, slot: Slot) -> list[Guess]:
         about = _about(slot)
-        out: list[Guess] = []
-        if "date" in about or "day" in about:
-            for index, day in enumerate(self._spans.days):
+        out = [Guess(spaced(text), FORMULA, "lexical") for text in self._spans.formulas] if _computes(about) else []
+        days = self._spans.days
+        if LAST.search(slot.name):
+            days = days[::-1]
+        clock = ""
+        if WITH_TIME.search(about):
+            times = self._spans.times
+            clock = ("T" if "8601" in about else " ") + (f"{times[0]}:00" if times else whole_day(about))
+        if clock or "date" in about or "day" in about:
+            for index, day in enumerate(days):
                 sure = (0.7 if day.year else 0.35) / (1 + 0.5 * index)
-                out.append(Guess(written(day, about)[0], sure, "lexical"))
+                out.append(Guess(written(day, about)[0] + clock, sure, "lexical"))
         elif "time" in about:
             out += [Guess(time, 0.4 / (1 + index), "lexical") for index, time in enumerate(self._spans.times)]
         return out
@@ -98,6 +114,10 @@ class LexicalValues:
         found = [(low.rfind(str(option).lower().replace("_", " ")), option) for option in slot.options if str(option)]
         best = max(found, key=lambda item: item[0], default=(-1, None))
         return [Guess(best[1], 0.7, "lexical")] if best[0] >= 0 else []
+
+
+def _computes(about: str) -> bool:
+    return any(word in about for word in ("formula", "expression", "equation", "calculat"))
 
 
 def _trust(slot: Slot, numeric: bool) -> float:

@@ -20,6 +20,8 @@ URL = re.compile(r"https?://[^\s\"'<>)]+")
 IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
 PROPER = re.compile(r"\b[A-Z][\w'’.-]*(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ][A-Z][\w'’.-]*)*")
 CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
+FORMULA = re.compile(r"(?<![\w.])[-(]*\d[\d.]*\)*(?:\s*[-+*/^]\s*\(*-?\d[\d.]*\)*)+(?![\w/-])")
+OPERATOR = re.compile(r"(?<=[\d)])\s*([-+*/^])\s*")
 NUMBER_WORDS = {
     word: index
     for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
@@ -147,6 +149,13 @@ class Spans:
         return Beside(self.texts)
 
     @cached_property
+    def formulas(self) -> list[str]:
+        """Numbers to be computed with, the latest first."""
+        found = [match[0].rstrip(".") for match in FORMULA.finditer(self.text)][::-1]
+        # A dash or a slash alone may be a date's, a range's or a code's.
+        return [formula for formula in found if re.search(r"[+*^(]|\s[-/]\s", formula)]
+
+    @cached_property
     def days(self) -> list[Day]:
         """Days named in prose."""
         return find_days(self.text)
@@ -191,6 +200,11 @@ class Spans:
             return True
         before = self.text[max(start - 2, 0) : start]
         return " " not in text and (before in (": ", ". ", "? ", "! ") or before.endswith("\n"))
+
+
+def spaced(formula: str) -> str:
+    """A formula with a space on both sides of each operator, as models write it."""
+    return OPERATOR.sub(r" \1 ", formula)
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
