@@ -355,12 +355,11 @@ def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:
 
 
 def test_a_target_that_writes_the_schema_in_place_of_arguments_is_drafted_on() -> None:
-    catalog = Catalog.from_tools([tool("get_fact", {}), tool("ask", {"text": {"type": "string"}}, ["text"])])
-    request = drafter(spec(catalog=catalog))
+    request = drafter(spec(catalog=Catalog.from_tools([tool("get_fact", {})])))
     request.commit(Letters().encode('<tool_call>\n{"name": "get_fact", "arguments": {"type'))
     assert Letters().decode(request.draft(500).tokens).startswith('": "object", "properties":')
-    request.commit(Letters().encode('": "object", "properties": '))
-    assert Letters().decode(request.draft(500).tokens).startswith('{"type": "string", "description": "')
+    request.commit(Letters().encode('": "object", "properties": {"'))
+    assert Letters().decode(request.draft(500).tokens).startswith('type": "string", "description": "')
 
 
 def test_a_target_that_repeats_itself_is_drafted_from_its_own_output() -> None:

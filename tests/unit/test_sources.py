@@ -13,6 +13,7 @@ from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, wr
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import opening_of, schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
+from ooospec_agents.drafting.sources.spans import PROPER
 from ooospec_agents.formats import FLAT, FORMATS, Style
 
 
@@ -161,6 +162,7 @@ def test_days_and_times_in_prose() -> None:
         Day("2024", 1, 31, 21),
         Day("2023", 4, 5, 33),
     ]
+    assert find_days("from 2023.10.1 or 2023/4/11, version 1.2.3") == [Day("2023", 10, 1, 5), Day("2023", 4, 11, 18)]
     assert find_times("between 9am and 12:30 p.m. or 12am") == ["09:00", "12:30", "00:00"]
 
 
@@ -216,6 +218,43 @@ def test_a_day_is_guessed_with_its_time_where_that_is_wanted(name: str, value: s
 def test_a_formula_is_written_with_spaces(said: str, value: str | None) -> None:
     guesses = LexicalValues(f"user: {said}").guesses(Slot("formula", ("string",), "What is calculated"))
     assert next((guess.value for guess in guesses if " " in guess.value), None) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Go to Los Angeles. Can I get three?", "Los Angeles"),
+        ("I ask Dr. Smith. Then call.", "Dr. Smith"),
+        ("I read J.R.R. Tolkien. Well.", "J.R.R. Tolkien"),
+        ("I bank at U.S. Bank. Hello.", "U.S. Bank"),
+    ],
+)
+def test_a_name_ends_with_its_sentence(said: str, name: str) -> None:
+    assert name in {found[0] for found in PROPER.finditer(said)}
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest"),
+    [("Intern", "ship"), ("Internship at Se", "belas Maret University"), ("Maret ", "University")],
+)
+def test_a_title_is_copied_from_small_letters(begun: str, rest: str) -> None:
+    guess = copy_rest(begun, "user: Show Adriel's internship at sebelas maret university?", 2)
+    assert guess is not None
+    assert guess.value == rest
+
+
+def test_a_percentage_is_a_part_of_one() -> None:
+    said = LexicalValues("user: With an interest of 3.5% for 12 years")
+    assert said.guesses(Slot("annual_rate", ("number",)))[0].value != 3.5
+    assert 0.035 in [guess.value for guess in said.guesses(Slot("annual_rate", ("number",)))]
+    assert 0.035 not in [guess.value for guess in said.guesses(Slot("years", ("integer",)))]
+
+
+def test_a_city_is_finished_with_its_state() -> None:
+    wanted = "The city and state, such as Boston, MA"
+    found = with_region("Los Ang", Guess("eles", 0.5, "copy"), "user: Fly to Los Angeles", wanted)
+    assert found is not None
+    assert found.value == "eles, CA"
 
 
 @pytest.mark.parametrize(

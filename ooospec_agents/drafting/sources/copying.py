@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.places import REGIONS
 
 STOP = re.compile(r"[\n\"]|[.!?,;:](?=\s|$)|\s[({]")
 WORD = re.compile(r"(\s*)(\S+)")
@@ -19,6 +20,8 @@ ENDING = frozenset(
     """.split()
 )
 """Words at which a phrase that names something ends."""
+JOINING = frozenset("a an and at by for from in of on or the to with".split())
+"""Words that are small in a title."""
 MAX_COPY = 160
 LONG_MATCH = 12
 ENDS_AFTER = {"state": 0.95, "word": 0.5, "words": 0.75, "digit": 0.12, "joint": 0.2}
@@ -68,7 +71,7 @@ def copy_rest(begun: str, text: str, shortest: int = 1, *, any_case: bool = True
         following = text[at + len(piece) : at + len(piece) + MAX_COPY]
         rest = _rest(following, long=begun.count(" ") >= 2, name=begun[:1].isupper())
         if rest:
-            rest = rest.title() if titled else rest
+            rest = _titled(piece, rest) if titled else rest
             whole = start == 0 and len(begun) <= 64
             sure = 0.45 + 0.35 * min(len(piece) / LONG_MATCH, 1.0)
             return Guess(rest, sure if whole else sure * 0.8, "copy")
@@ -129,9 +132,11 @@ def with_region(begun: str, found: Guess | None, text: str, description: str) ->
     whole = begun + str(found.value) if found is not None else begun
     if "," in whole or not whole[-1:].isalpha() or not REGION.search(description):
         return found
+    region = REGIONS.get(whole.lower())
+    after = f", {region}" if region else ","
     if found is not None:
-        return Guess(f"{found.value},", found.confidence, found.source)
-    return Guess(",", 0.8, "copy") if re.search(rf"\b{re.escape(begun)}\b", text) else None
+        return Guess(f"{found.value}{after}", found.confidence, found.source)
+    return Guess(after, 0.8, "copy") if re.search(rf"\b{re.escape(begun)}\b", text) else None
 
 
 ENTRY = re.compile(
@@ -204,6 +209,14 @@ def next_item(item: str, text: str) -> str | None:
 def _lowered(text: str) -> str:
     """A text in lower case: many entries and names are looked for in one conversation."""
     return text.lower()
+
+
+def _titled(begun: str, rest: str) -> str:
+    """The rest of a title: words that join others stay small, and a word that has begun goes on."""
+    words = re.split(r"(\s+)", rest)
+    first = 0 if begun[-1:].isspace() else 1
+    small = [word if word in JOINING else word[:1].upper() + word[1:] for word in words[first:]]
+    return "".join(words[:first] + small)
 
 
 def _whole(text: str, start: int, end: int) -> bool:

@@ -23,7 +23,7 @@ _NAMES = "|".join(f"{month[:3]}(?:{month[3:]})?" if month != "may" else "may" fo
 _DAY, _YEAR = r"(\d{1,2})(?:st|nd|rd|th)?\b", r"(?:,?\s+(\d{4}))?"
 MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+{_DAY}{_YEAR}", re.IGNORECASE)
 DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?({_NAMES})\b\.?{_YEAR}", re.IGNORECASE)
-ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
+ISO = re.compile(r"\b(\d{4})([-./])(\d{1,2})\2(\d{1,2})\b")
 CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b\.?", re.IGNORECASE)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 """A day of which the time follows."""
@@ -50,7 +50,7 @@ def find_days(text: str) -> list[Day]:
     """The days that a text names, in the order of the text."""
     found = [Day(m[3] or "", _month(m[1]), int(m[2]), m.start()) for m in MONTH_FIRST.finditer(text)]
     found += [Day(m[3] or "", _month(m[2]), int(m[1]), m.start()) for m in DAY_FIRST.finditer(text)]
-    found += [Day(m[1], int(m[2]), int(m[3]), m.start()) for m in ISO.finditer(text)]
+    found += [Day(m[1], int(m[3]), int(m[4]), m.start()) for m in ISO.finditer(text)]
     return sorted(found, key=lambda day: day.start)[-MAX_FOUND:]
 
 

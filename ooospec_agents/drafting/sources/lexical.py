@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any
 
 from ooospec_agents.catalog import Slot
@@ -17,6 +19,9 @@ LIKELIEST = 0.9
 PLACEHOLDER = 0.6
 """Probability that a string that begins as a placeholder is one: targets that know no token write "your_token_here"."""
 FORMULA = 0.7
+PERCENT = re.compile(r"\s?(?:%|percent\b)")
+OF_HUNDRED = 0.75
+"""Share of percentages that are written as a part of one, where the parameter is no whole number."""
 
 
 class LexicalValues:
@@ -47,7 +52,11 @@ class LexicalValues:
         for score, span in ranked:
             value = _typed(span.text, slot)
             if value is not None:
-                out.append(Guess(value, min(worth * score / total, LIKELIEST), "lexical"))
+                sure = min(worth * score / total, LIKELIEST)
+                if "number" in slot.types and PERCENT.match(span.beside[1]):
+                    out.append(Guess(float(Decimal(span.text.replace(",", "")) / 100), sure * OF_HUNDRED, "lexical"))
+                    sure *= 1 - OF_HUNDRED
+                out.append(Guess(value, sure, "lexical"))
         return out
 
     def finish(self, slot: Slot | None, begun: str) -> Guess | None:

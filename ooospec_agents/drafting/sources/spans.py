@@ -18,7 +18,9 @@ TIME = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
 EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 URL = re.compile(r"https?://[^\s\"'<>)]+")
 IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
-PROPER = re.compile(r"\b[A-Z][\w'’.-]*(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ][A-Z][\w'’.-]*)*")
+# A full stop belongs to a name inside it, after initials ("J.R.") and after two letters ("St."): else a sentence ends.
+_NAME = r"[A-Z](?:[\w'’-]?\.(?!\w)|[\w'’-]*(?:\.[\w'’-]+)*(?:(?<=\.\w)\.)?)"
+PROPER = re.compile(rf"\b{_NAME}(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ]{_NAME})*")
 CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
 FORMULA = re.compile(r"(?<![\w.])[-(]*\d[\d.]*\)*(?:\s*[-+*/^]\s*\(*-?\d[\d.]*\)*)+(?![\w/-])")
 OPERATOR = re.compile(r"(?<=[\d)])\s*([-+*/^])\s*")
