@@ -86,7 +86,7 @@ def test_the_first_of_several_wishes_comes_first() -> None:
     [
         ("Fran", "user: fly to Francisco now", "cisco"),
         ("San Fr", "user: fly to San Francisco now", "ancisco"),
-        ("Mountain", "user: a movie in mountain view", None),
+        ("Mountain", "user: a movie in mountain view", " View"),
         ("the meeting is", 'user: write "the meeting is at nine sharp"', " at nine sharp"),
         ("x", "user: axe", None),
         ("zzz", "user: nothing of that", None),
@@ -241,6 +241,11 @@ def test_a_title_is_copied_from_small_letters(begun: str, rest: str) -> None:
     guess = copy_rest(begun, "user: Show Adriel's internship at sebelas maret university?", 2)
     assert guess is not None
     assert guess.value == rest
+
+
+def test_a_year_that_nobody_named_is_a_late_one() -> None:
+    guesses = LexicalValues("user: Papers by Ann Lee").guesses(Slot("year", ("integer",)))
+    assert [guess.value for guess in guesses][:2] == [2023, 2024]
 
 
 def test_a_percentage_is_a_part_of_one() -> None:

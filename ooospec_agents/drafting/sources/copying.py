@@ -69,7 +69,7 @@ def copy_rest(begun: str, text: str, shortest: int = 1, *, any_case: bool = True
         if at < 0:
             continue
         following = text[at + len(piece) : at + len(piece) + MAX_COPY]
-        rest = _rest(following, long=begun.count(" ") >= 2, name=begun[:1].isupper())
+        rest = _rest(following, long=begun.count(" ") >= 2, name=begun[:1].isupper() and not titled)
         if rest:
             rest = _titled(piece, rest) if titled else rest
             whole = start == 0 and len(begun) <= 64

@@ -8,7 +8,7 @@ from typing import Any
 
 from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources import Guess
-from ooospec_agents.drafting.sources.dates import LAST, MOMENT, WITH_TIME, punctuated, whole_day, written
+from ooospec_agents.drafting.sources.dates import LAST, MOMENT, WITH_TIME, YEARS, punctuated, whole_day, written
 from ooospec_agents.drafting.sources.shared_words import words
 from ooospec_agents.drafting.sources.spans import NUMBER_WORDS, Span, Spans, spaced
 
@@ -19,6 +19,8 @@ LIKELIEST = 0.9
 PLACEHOLDER = 0.6
 """Probability that a string that begins as a placeholder is one: targets that know no token write "your_token_here"."""
 FORMULA = 0.7
+A_YEAR = 0.15
+"""Probability of the likeliest year where the conversation names none."""
 PERCENT = re.compile(r"\s?(?:%|percent\b)")
 OF_HUNDRED = 0.75
 """Share of percentages that are written as a part of one, where the parameter is no whole number."""
@@ -57,6 +59,8 @@ class LexicalValues:
                     out.append(Guess(float(Decimal(span.text.replace(",", "")) / 100), sure * OF_HUNDRED, "lexical"))
                     sure *= 1 - OF_HUNDRED
                 out.append(Guess(value, sure, "lexical"))
+        if numeric and "year" in words(slot.name):
+            out += [Guess(int(year), A_YEAR / (1 + index), "lexical") for index, year in enumerate(YEARS)]
         return out
 
     def finish(self, slot: Slot | None, begun: str) -> Guess | None:

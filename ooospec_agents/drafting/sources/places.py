@@ -5,7 +5,8 @@ from __future__ import annotations
 _BY_REGION = {
     "AZ": "Phoenix, Tucson, Mesa, Scottsdale",
     "CA": "Los Angeles, San Francisco, San Diego, San Jose, Sacramento, Oakland, Fresno, Long Beach, Berkeley, "
-    "Palo Alto, Anaheim, Bakersfield, Santa Rosa, Santa Monica, Mountain View, Sunnyvale, Fremont, Pasadena, Irvine, Napa",
+    "Palo Alto, Anaheim, Bakersfield, Santa Rosa, Santa Monica, Mountain View, Sunnyvale, Fremont, Pasadena, "
+    "Irvine, Napa",
     "CO": "Denver, Boulder, Colorado Springs",
     "DC": "Washington",
     "FL": "Miami, Orlando, Tampa, Jacksonville, Tallahassee",

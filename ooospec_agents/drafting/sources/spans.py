@@ -123,7 +123,7 @@ class Spans:
 
     def find_all(self) -> None:
         """Look for every kind."""
-        _ = self.beside_numbers, self.beside_texts, self.lowered, self.days, self.times
+        _ = self.beside_numbers, self.beside_texts, self.lowered, self.days, self.times, self.formulas
 
     @cached_property
     def numbers(self) -> list[Span]:
