@@ -18,6 +18,10 @@ LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 WHITESPACE = " \t\r\n"
 MAX_RAW = 4000
 """Characters of a value that are read."""
+MAX_AHEAD = 400
+"""Characters written on at most; a draft holds fewer."""
+MAX_NUMBERED = 64
+"""Characters of a key or a value that may be numbered."""
 LISTED = 0.85
 """Probability that a list goes on, or ends, as the enumeration in the conversation that its last entry stands in."""
 UNLISTED = 0.6
@@ -171,11 +175,13 @@ class GoingOn:
     def parts(self, raw: str) -> Iterator[Part]:
         """The parts that follow `raw`; an empty text: nothing more is known. It ends when the value is whole."""
         place = read(raw)
-        while place.open:
+        written = 0
+        while place.open and written < MAX_AHEAD:  # what is counted on has no end
             part = self._next(place)
             yield part
             if not part.text:
                 return
+            written += len(part.text)
             for char in part.text:
                 _read(place, char)
 
@@ -348,7 +354,7 @@ class GoingOn:
 
 def _counted(text: str) -> str:
     """Text with its last number one higher; "" where there is none."""
-    found = NUMBERED.fullmatch(text)
+    found = NUMBERED.fullmatch(text) if len(text) <= MAX_NUMBERED else None
     return f"{found[1]}{int(found[2]) + 1}{found[3]}" if found else ""
 
 
@@ -356,9 +362,10 @@ def _counted_on(keys: list[str]) -> str:
     """The key that comes next where keys are numbered: after "key1", or after "a4" and "a5"; "" where they are not."""
     if not keys or not (following := _counted(keys[-1])):
         return ""
+    if len(keys) > 1:
+        return following if _counted(keys[-2]) == keys[-1] else ""
     first = NUMBERED.fullmatch(keys[0])
-    counts = len(keys) > 1 and _counted(keys[-2]) == keys[-1]
-    return following if counts or (len(keys) == 1 and first is not None and first[1] and first[2] == "1") else ""
+    return following if first is not None and first[1] and first[2] == "1" else ""
 
 
 def _next_counted(inner: Container) -> str:

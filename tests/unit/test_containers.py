@@ -87,6 +87,10 @@ def test_what_is_numbered_is_counted_on(begun: str, rest: str) -> None:
     assert written.startswith(rest)
 
 
+def test_counting_on_ends() -> None:
+    assert len(goes_on("[1, 2")) < 500
+
+
 def test_free_keys_follow_the_enumeration_of_the_conversation() -> None:
     said = "user: Serialize a map with keys 'name', 'age' and 'email'."
     assert goes_on('{"name": "x"', {"type": "object"}, said=said).startswith(', "age": ')

@@ -13,7 +13,7 @@ from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, wr
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import opening_of, schema_guesses
 from ooospec_agents.drafting.sources.shared_words import rank_functions
-from ooospec_agents.drafting.sources.spans import PROPER
+from ooospec_agents.drafting.sources.spans import PROPER, Spans
 from ooospec_agents.formats import FLAT, FORMATS, Style
 
 
@@ -246,6 +246,20 @@ def test_a_title_is_copied_from_small_letters(begun: str, rest: str) -> None:
 def test_a_year_that_nobody_named_is_a_late_one() -> None:
     guesses = LexicalValues("user: Papers by Ann Lee").guesses(Slot("year", ("integer",)))
     assert [guess.value for guess in guesses][:2] == [2023, 2024]
+
+
+def test_a_percentage_in_words_is_one_too() -> None:
+    guesses = LexicalValues("user: five percent of it").guesses(Slot("annual_rate", ("number",)))
+    assert 0.05 in [guess.value for guess in guesses]
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 4000, "1+" * 2000 + "x", "9" * 4000, "1.1" * 1300, "((1)" * 1000, "A." * 2000, "-1" * 2000]
+)
+def test_texts_made_to_take_long_are_looked_through(text: str) -> None:
+    spans = Spans(text)
+    spans.find_all()
+    assert all(len(formula) < 400 for formula in spans.formulas)
 
 
 def test_a_percentage_is_a_part_of_one() -> None:

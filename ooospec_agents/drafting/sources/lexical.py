@@ -56,7 +56,7 @@ class LexicalValues:
             if value is not None:
                 sure = min(worth * score / total, LIKELIEST)
                 if "number" in slot.types and PERCENT.match(span.beside[1]):
-                    out.append(Guess(float(Decimal(span.text.replace(",", "")) / 100), sure * OF_HUNDRED, "lexical"))
+                    out.append(Guess(float(Decimal(str(value)) / 100), sure * OF_HUNDRED, "lexical"))
                     sure *= 1 - OF_HUNDRED
                 out.append(Guess(value, sure, "lexical"))
         if numeric and "year" in words(slot.name):

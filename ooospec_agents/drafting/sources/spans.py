@@ -11,18 +11,22 @@ from ooospec_agents.drafting.sources.dates import Day, find_days, find_times
 from ooospec_agents.drafting.sources.shared_words import STOP_WORDS, words
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|\.\d)|(?<=[$€£])\d+(?:\.\d+)?")
-NUMBER_UNIT = re.compile(r"-?\d+(?:\.\d+)?(?=[A-Za-z%])")
+NUMBER_UNIT = re.compile(r"(?<!\d)-?\d+(?:\.\d+)?(?=[A-Za-z%])")
 QUOTED = re.compile(r"\"([^\"\n]{1,120})\"|(?<!\w)'([^'\n]{1,120})'(?!\w)|“([^”\n]{1,120})”|`([^`\n]{1,120})`")
 DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2})?)?\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b")
 TIME = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
-EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+EMAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+\b")
 URL = re.compile(r"https?://[^\s\"'<>)]+")
-IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}\b")
+IDENTIFIER = re.compile(r"\b(?=[\w-]{0,63}\d)(?=[\w-]{0,63}[A-Za-z])[\w-]{3,64}\b")
 # A full stop belongs to a name inside it, after initials ("J.R.") and after two letters ("St."): else a sentence ends.
 _NAME = r"[A-Z](?:[\w'’-]?\.(?!\w)|[\w'’-]*(?:\.[\w'’-]+)*(?:(?<=\.\w)\.)?)"
 PROPER = re.compile(rf"\b{_NAME}(?:[ ](?:of|the|de|and|&)(?=[ ][A-Z])|[ ]{_NAME})*")
 CODE = re.compile(r"\b[A-Za-z_]\w*(?:\.\w+|_\w+|[a-z][A-Z]\w*)+\b|\[[^\[\]\n]{0,120}\]")
-FORMULA = re.compile(r"(?<![\w.])[-(]*\d[\d.]*\)*(?:\s*[-+*/^]\s*\(*-?\d[\d.]*\)*)+(?![\w/-])")
+# Every repetition is bounded: a text of brackets and digits alone must not take long.
+_OPERAND = r"\d[\d.]{0,20}\){0,4}"
+FORMULA = re.compile(
+    rf"(?<![\w.])[-(]{{0,4}}{_OPERAND}(?:\s{{0,2}}[-+*/^]\s{{0,2}}\({{0,4}}-?{_OPERAND}){{1,12}}(?![\w/-])"
+)
 OPERATOR = re.compile(r"(?<=[\d)])\s*([-+*/^])\s*")
 NUMBER_WORDS = {
     word: index
