@@ -30,6 +30,7 @@ COUNTED = 0.85
 """Probability of a key or a value that is numbered as those before it are."""
 COUNTS = 0.65
 """Probability that what is numbered goes on with one more."""
+# What stands before the last number, the number, and the little that may follow it.
 NUMBERED = re.compile(r"(.*?)(\d{1,9})(\D{0,8})", re.DOTALL)
 KNOWN_KEY = 0.95
 OPTIONAL_KEY = 0.6

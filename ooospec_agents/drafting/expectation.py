@@ -44,6 +44,7 @@ ECHOED = ("type", "properties", "required")
 KEPT_UP = 0.8
 """Probability that a target that has begun so goes on so."""
 ECHO = '{"type": "object", "properties": {"type": "string", "description": "The"}, "required": []}'
+"""How a schema goes that a target makes up."""
 
 Asked = tuple[int, str, str]
 """What is asked for: call, function and slot; with function and slot empty, the call's function."""

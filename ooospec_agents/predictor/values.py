@@ -12,8 +12,8 @@ from ooospec_agents.catalog import Slot
 from ooospec_agents.drafting.sources.dates import (
     CLOCK,
     DAY_FIRST,
-    ISO,
     MONTH_FIRST,
+    YEAR_FIRST,
     find_days,
     find_times,
     written,
@@ -98,7 +98,9 @@ def _candidates(value: Any, text: str) -> Iterator[tuple[int, int]]:
                 if _whole(text, match.start(), match.end()):
                     yield match.span()
         if re.search(r"\d", value):
-            days = [match.span() for pattern in (MONTH_FIRST, DAY_FIRST, ISO) for match in pattern.finditer(text)]
+            days = [
+                match.span() for pattern in (MONTH_FIRST, DAY_FIRST, YEAR_FIRST) for match in pattern.finditer(text)
+            ]
             times = [match.span() for pattern in (CLOCK, _CLOCK) for match in pattern.finditer(text)]
             yield from (*days, *times)
             # A day and a time that stand together are one value.

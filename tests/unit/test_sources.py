@@ -253,19 +253,15 @@ def test_a_percentage_in_words_is_one_too() -> None:
     assert 0.05 in [guess.value for guess in guesses]
 
 
-@pytest.mark.parametrize(
-    "text", ["(" * 4000, "1+" * 2000 + "x", "9" * 4000, "1.1" * 1300, "((1)" * 1000, "A." * 2000, "-1" * 2000]
-)
-def test_texts_made_to_take_long_are_looked_through(text: str) -> None:
-    spans = Spans(text)
-    spans.find_all()
-    assert all(len(formula) < 400 for formula in spans.formulas)
+def test_a_formula_of_any_length_is_taken_in_parts() -> None:
+    found = Spans("1+" * 2000).formulas  # one search for all of it would take long where it fails at the end
+    assert max(formula.count("+") for formula in found) == 12
 
 
 def test_a_percentage_is_a_part_of_one() -> None:
     said = LexicalValues("user: With an interest of 3.5% for 12 years")
-    assert said.guesses(Slot("annual_rate", ("number",)))[0].value != 3.5
-    assert 0.035 in [guess.value for guess in said.guesses(Slot("annual_rate", ("number",)))]
+    sure = {guess.value: guess.confidence for guess in said.guesses(Slot("annual_rate", ("number",)))}
+    assert sure[0.035] == pytest.approx(3 * sure[3.5])
     assert 0.035 not in [guess.value for guess in said.guesses(Slot("years", ("integer",)))]
 
 

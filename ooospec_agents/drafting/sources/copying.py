@@ -121,7 +121,8 @@ def ends_after(string: str) -> float:
 
 
 def with_region(begun: str, found: Guess | None, text: str, description: str) -> Guess | None:
-    """The rest of a place of which a slot wants the state or country as well ("San Francisco, CA"): up to the comma.
+    """The rest of a place of which a slot wants the state or country as well: to its state ("San Francisco, CA") where
+    that is known, else to the comma.
 
     Args:
         begun: What the target has written of the string, unescaped.

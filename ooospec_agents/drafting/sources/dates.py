@@ -23,7 +23,7 @@ _NAMES = "|".join(f"{month[:3]}(?:{month[3:]})?" if month != "may" else "may" fo
 _DAY, _YEAR = r"(\d{1,2})(?:st|nd|rd|th)?\b", r"(?:,?\s+(\d{4}))?"
 MONTH_FIRST = re.compile(rf"\b({_NAMES})\.?\s+{_DAY}{_YEAR}", re.IGNORECASE)
 DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?({_NAMES})\b\.?{_YEAR}", re.IGNORECASE)
-ISO = re.compile(r"\b(\d{4})([-./])(\d{1,2})\2(\d{1,2})\b")
+YEAR_FIRST = re.compile(r"\b(\d{4})([-./])(\d{1,2})\2(\d{1,2})\b")
 CLOCK = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b\.?", re.IGNORECASE)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 """A day of which the time follows."""
@@ -50,7 +50,7 @@ def find_days(text: str) -> list[Day]:
     """The days that a text names, in the order of the text."""
     found = [Day(m[3] or "", _month(m[1]), int(m[2]), m.start()) for m in MONTH_FIRST.finditer(text)]
     found += [Day(m[3] or "", _month(m[2]), int(m[1]), m.start()) for m in DAY_FIRST.finditer(text)]
-    found += [Day(m[1], int(m[3]), int(m[4]), m.start()) for m in ISO.finditer(text)]
+    found += [Day(m[1], int(m[3]), int(m[4]), m.start()) for m in YEAR_FIRST.finditer(text)]
     return sorted(found, key=lambda day: day.start)[-MAX_FOUND:]
 
 
@@ -83,21 +83,18 @@ def written(day: Day, about: str, begun: str = "") -> list[str]:
     return [text for form in forms for text in form if text.startswith(begun)]
 
 
-def whole_day(about: str) -> str:
-    """The time of a day of which no time was named: its begin, or its end where the parameter's name says so.
-
-    Args:
-        about: The parameter's name and description.
-    """
-    return "23:59:59" if LAST.search(about.partition(" ")[0]) else "00:00:00"
+def whole_day(last: bool) -> str:
+    """The time of a day of which no time was named: its begin, or its end where the last moment is wanted."""
+    return "23:59:59" if last else "00:00:00"
 
 
-def punctuated(begun: str, about: str) -> str | None:
+def punctuated(begun: str, about: str, last: bool = False) -> str | None:
     """What must follow a date or a time that has begun, and what mostly does: separators, minutes and seconds of 00.
 
     Args:
         begun: What is written of the value.
         about: The parameter's name and description, lower case: it may show the form wanted.
+        last: Whether the parameter wants the last moment of a time.
 
     Returns:
         The text that follows, "" where the value is whole, or None where nothing is known.
@@ -111,8 +108,8 @@ def punctuated(begun: str, about: str) -> str | None:
         if re.search(r"\dt\d", about):
             return "T"
         return " " if WITH_TIME.search(about) or "time" in about else ""
-    if moment is not None and whole_day(about).startswith(begun[moment.end() :]):
-        return whole_day(about)[len(begun) - moment.end() :]
+    if moment is not None and whole_day(last).startswith(begun[moment.end() :]):
+        return whole_day(last)[len(begun) - moment.end() :]
     clock = re.search(r"(?:^|[ T])\d\d(:?)(\d{0,2})(:?)(\d{0,2})$", begun)
     if clock is None:
         return None

@@ -18,7 +18,8 @@ SHARE = 0.8
 LIKELIEST = 0.9
 PLACEHOLDER = 0.6
 """Probability that a string that begins as a placeholder is one: targets that know no token write "your_token_here"."""
-FORMULA = 0.7
+A_FORMULA = 0.7
+"""Probability that a formula of the conversation is what is to be computed, and is written with spaces."""
 A_YEAR = 0.15
 """Probability of the likeliest year where the conversation names none."""
 PERCENT = re.compile(r"\s?(?:%|percent\b)")
@@ -41,7 +42,7 @@ class LexicalValues:
         self._spans.find_all()
 
     def guesses(self, slot: Slot) -> list[Guess]:
-        """Values for a slot, likeliest first, at most `MAX_GUESSES`."""
+        """A few values for a slot, of each kind the likeliest first."""
         if slot.options:
             return self._options(slot)
         if "boolean" in slot.types or "object" in slot.types or "array" in slot.types:
@@ -49,7 +50,7 @@ class LexicalValues:
         numeric = "integer" in slot.types or "number" in slot.types
         ranked = self._ranked(slot, numeric)
         total = sum(score for score, _ in ranked) + 1.0
-        out = self._moments(slot) if not numeric else []
+        out = [*self._formulas(slot), *self._moments(slot)] if not numeric else []
         worth = SHARE * _trust(slot, numeric)
         for score, span in ranked:
             value = _typed(span.text, slot)
@@ -71,7 +72,7 @@ class LexicalValues:
                 if text.startswith(begun) and len(text) > len(begun):
                     return Guess(text[len(begun) :], 0.5, "lexical")
             said = self._span_from(begun) if MOMENT.match(begun) else None
-            rest = punctuated(begun, about) if said is None else None
+            rest = punctuated(begun, about, slot is not None and _wants_last(slot)) if said is None else None
             if rest is not None:
                 return Guess(rest, 0.75, "lexical")
         if slot is not None and (placeholder := f"your_{slot.name}_here").startswith(begun) and len(begun) > 2:
@@ -96,16 +97,19 @@ class LexicalValues:
         best = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)[:MAX_GUESSES]
         return [(scores[at], beside.spans[at]) for at in best if scores[at] > 0]
 
+    def _formulas(self, slot: Slot) -> list[Guess]:
+        if not _computes(_about(slot)):
+            return []
+        return [Guess(spaced(text), A_FORMULA, "lexical") for text in self._spans.formulas]
+
     def _moments(self, slot: Slot) -> list[Guess]:
-        about = _about(slot)
-        out = [Guess(spaced(text), FORMULA, "lexical") for text in self._spans.formulas] if _computes(about) else []
-        days = self._spans.days
-        if LAST.search(slot.name):
-            days = days[::-1]
+        about, last = _about(slot), _wants_last(slot)
+        out: list[Guess] = []
+        days = self._spans.days[::-1] if last else self._spans.days
         clock = ""
         if WITH_TIME.search(about):
             times = self._spans.times
-            clock = ("T" if "8601" in about else " ") + (f"{times[0]}:00" if times else whole_day(about))
+            clock = ("T" if "8601" in about else " ") + (f"{times[0]}:00" if times else whole_day(last))
         if clock or "date" in about or "day" in about:
             for index, day in enumerate(days):
                 sure = (0.7 if day.year else 0.35) / (1 + 0.5 * index)
@@ -127,6 +131,10 @@ class LexicalValues:
         found = [(low.rfind(str(option).lower().replace("_", " ")), option) for option in slot.options if str(option)]
         best = max(found, key=lambda item: item[0], default=(-1, None))
         return [Guess(best[1], 0.7, "lexical")] if best[0] >= 0 else []
+
+
+def _wants_last(slot: Slot) -> bool:
+    return LAST.search(slot.name) is not None
 
 
 def _computes(about: str) -> bool:
