@@ -280,6 +280,7 @@ _add_program("bench", "ooospec_agents.bench", "Run methods in pairs, request by 
 _add_program("estimate", "ooospec_agents.bench.estimate_command", "What drafting would bring to your traffic.", "dev")
 _add_program("explain", "ooospec_agents.bench.explain_command", "Say what the steps of a run were spent on.", "cpu")
 _add_program("report", "ooospec_agents.bench.report_command", "Write an HTML page of measured runs.", "cpu")
+_add_program("traces", "ooospec_agents.training.traces_command", "Write down what a model calls.", "cpu")
 _add_program("train", "ooospec_agents.training.train_command", "Train a sidecar's adapter.", "cpu")
 _add_program("evaluate", "ooospec_agents.training.evaluate_command", "Score a sidecar against right answers.", "cpu")
 

@@ -67,7 +67,7 @@ def read_traces(path: Path) -> dict[str, tuple[Call, ...]]:
             raise DataError(msg)
         if record.get("finish") not in ("tool_calls", "stop"):
             continue
-        calls = _calls(record.get("calls"))
+        calls = parse_calls(record.get("calls"))
         if calls is not None and (calls or record["finish"] == "stop"):
             traces[record["id"]] = calls
     return traces
@@ -87,7 +87,7 @@ def evaluation_functions(path: Path) -> frozenset[str]:
     for file in files:
         for _, record in _records(file):
             for key in ("gold", "calls"):
-                names.update(call.name for call in _calls(record.get(key)) or ())
+                names.update(call.name for call in parse_calls(record.get(key)) or ())
             names.update(_tool_names(record.get("tools")))
     return frozenset(names)
 
@@ -146,7 +146,7 @@ def _request(record: dict[str, Any], where: str) -> Request:
         msg = f"{where}: a request needs 'id', 'messages' and 'tools'"
         raise DataError(msg)
     answer = record.get("calls", record.get("gold"))
-    calls = _calls(answer)
+    calls = parse_calls(answer)
     if answer is not None and calls is None:
         msg = f"{where}: 'calls' or 'gold' must be a list of objects with 'name' and 'arguments'"
         raise DataError(msg)
@@ -154,7 +154,7 @@ def _request(record: dict[str, Any], where: str) -> Request:
     return Request(request_id, source, tuple(messages), tuple(tools), calls or (), calls is not None)
 
 
-def _calls(value: Any) -> tuple[Call, ...] | None:
+def parse_calls(value: Any) -> tuple[Call, ...] | None:
     """The calls of a JSON list, arguments as an object or as JSON text; None for anything else."""
     if not isinstance(value, list):
         return None
