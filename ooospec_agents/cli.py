@@ -33,6 +33,13 @@ serve = typer.Typer(help="Start a vLLM server.", no_args_is_help=True)
 app.add_typer(serve, name="serve")
 
 ModelOption = Annotated[str, typer.Option("--model", help="A local folder or a hub name.", show_default=False)]
+AdapterOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Folder of the sidecar's LoRA adapter, or none; by default the one that comes with the package.",
+        show_default=False,
+    ),
+]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
 PrintOption = Annotated[
     bool, typer.Option("--print", help="Show the plain vLLM command and its environment, start nothing.")
@@ -98,17 +105,18 @@ def serve_target(
 def serve_sidecar(
     context: typer.Context,
     model: ModelOption,
-    adapter: Annotated[Path | None, typer.Option(help="Folder of a LoRA adapter.", exists=True)] = None,
+    adapter: AdapterOption = None,
     host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8001,
     print_only: PrintOption = False,
 ) -> None:
     """Start a sidecar: a plain vLLM with flags that fit the job."""
     with _clear_errors():
+        from ooospec_agents.sidecar.adapters import adapter_for
         from ooospec_agents.sidecar.launch import command
 
         folder, extra = _model_folder(model, context.args, start=not print_only)
-        plan = command(folder, str(adapter) if adapter else None, port, host, extra)
+        plan = command(folder, adapter_for(model, adapter), port, host, extra)
         _show_or_run(plan, print_only)
 
 
@@ -117,7 +125,7 @@ def up(
     context: typer.Context,
     model: ModelOption,
     sidecar_model: Annotated[str, typer.Option(help="The sidecar's model: a local folder or a hub name.")],
-    adapter: Annotated[Path | None, typer.Option(help="Folder of the sidecar's LoRA adapter.", exists=True)] = None,
+    adapter: AdapterOption = None,
     host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of the target.")] = 8000,
     sidecar_port: Annotated[int, typer.Option(help="Port of the sidecar, on this machine only.")] = 8001,
@@ -130,6 +138,7 @@ def up(
     """Start target and sidecar together, check them, and stop them together."""
     with _clear_errors():
         from ooospec_agents.doctor import Servers, examine, exit_code, to_text
+        from ooospec_agents.sidecar.adapters import adapter_for
         from ooospec_agents.sidecar.launch import command
         from ooospec_agents.up import Server, keep_up, refuse_same_port
         from ooospec_agents.vllm_plugin.launch import plan_target
@@ -143,7 +152,7 @@ def up(
             folder, host=host, port=port, sidecar=sidecar_url, predictor=predictor, holdout=holdout, extra_args=extra
         )
         target.env.update({"VLLM_API_KEY": api_key} if api_key else {})
-        sidecar = command(small, str(adapter) if adapter else None, sidecar_port, "127.0.0.1", more)
+        sidecar = command(small, adapter_for(sidecar_model, adapter), sidecar_port, "127.0.0.1", more)
 
         def check() -> bool:
             found = list(examine(Servers(url, api_key, sidecar_url)))

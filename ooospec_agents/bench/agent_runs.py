@@ -26,6 +26,7 @@ from ooospec_agents.bench.demo_tasks import TASKS, Task
 from ooospec_agents.bench.servers import Setup, SidecarSetup, fits, ours, sidecar, stock
 from ooospec_agents.bench.stats import ratio_of_totals
 from ooospec_agents.bench.summary import save
+from ooospec_agents.sidecar.adapters import adapter_for
 
 
 class ToolClock(BaseCallbackHandler):
@@ -137,7 +138,7 @@ def table_of(result: dict[str, Any]) -> Table:
 def main(
     target: Annotated[str, typer.Option(help="Target model: name or folder.")] = "Qwen2.5-Coder-1.5B-Instruct",
     sidecar_model: Annotated[str, typer.Option("--sidecar", help="Sidecar model; '' for none.")] = "",
-    adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar, or none.")] = None,
     limit: Annotated[int, typer.Option(help="Tasks to run.")] = len(TASKS),
     out: Annotated[Path, typer.Option(help="Result JSON.")] = Path("out/agents.json"),
     dtype: str = "",
@@ -160,7 +161,9 @@ def main(
                 plain += [run_task(side, task) for task in tasks]
         helper = None
         if sidecar_model:
-            helper = stack.enter_context(sidecar(SidecarSetup(sidecar_model, adapter, sidecar_cores), logs))
+            helper = stack.enter_context(
+                sidecar(SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter), sidecar_cores), logs)
+            )
         server = stack.enter_context(ours(setup, logs, helper))
         fast = stack.enter_context(Side(accelerated_chat, server.url, server.model))
         for number, task in enumerate(tasks):
@@ -172,7 +175,7 @@ def main(
                 runs.append(run_task(one, task))
     result = result_of(tasks, plain, own)
     order_said = "task by task" if together else "one server after the other, for want of memory"
-    label = SidecarSetup(sidecar_model, adapter).label if sidecar_model else None
+    label = SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter)).label if sidecar_model else None
     facts = {"target": target, "dtype": setup.dtype_used, "cores": cores, "servers": order_said, "sidecar": label}
     save(out, "agents", facts | result)
     Console().print(table_of(result))

@@ -38,6 +38,7 @@ from ooospec_agents.bench.servers import (
 from ooospec_agents.bench.summary import save, summarize
 from ooospec_agents.bench.waves import RecordedWave, SidecarProbe
 from ooospec_agents.predictor.folder import PredictorError, find
+from ooospec_agents.sidecar.adapters import adapter_for
 from ooospec_agents.sidecar.client import CompletionsClient
 from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu
 from ooospec_agents.weights import WeightsError, resolve
@@ -224,7 +225,7 @@ def main(
     cores: Annotated[str, typer.Option(help="Cores of each target; '' leaves vLLM's choice.")] = "0-1",
     kv_gib: Annotated[int, typer.Option(help="KV cache of each target in GiB, on CPUs.")] = 1,
     sidecar_model: Annotated[str, typer.Option("--sidecar", help="Sidecar model.")] = "SmolLM2-135M-Instruct",
-    adapter: Annotated[Path | None, typer.Option(help="LoRA adapter of the sidecar.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar, or none.")] = None,
     sidecar_cores: Annotated[str, typer.Option(help="Its cores; by default where the launcher puts it.")] = "",
     target_gpu: Annotated[str, typer.Option(help="CUDA_VISIBLE_DEVICES of each target, such as 0 or 0,1.")] = "",
     sidecar_gpu: Annotated[str, typer.Option(help="CUDA_VISIBLE_DEVICES of the sidecar.")] = "",
@@ -251,7 +252,7 @@ def main(
         plan = Plan(methods, tool_choice, max_tokens, stream, cached, dialogues, setting, seed)
         setup = Setup(target, dtype, cores, kv_gib, gpu=target_gpu, extra=tuple(target_arg or ()))
         helper = SidecarSetup(
-            sidecar_model, str(adapter) if adapter else None, sidecar_cores, sidecar_gpu, tuple(sidecar_arg or ())
+            sidecar_model, adapter_for(sidecar_model, adapter), sidecar_cores, sidecar_gpu, tuple(sidecar_arg or ())
         )
         bench = Bench(setup, plan, helper, block, logs, predictor_of(predictor, methods))
         made = bench.groups()

@@ -29,6 +29,7 @@ from ooospec_agents.bench.rest import Rest
 from ooospec_agents.bench.servers import Setup, SidecarSetup, fits, ours, sidecar, stock
 from ooospec_agents.bench.summary import save
 from ooospec_agents.bench.timeline import Picture, draw
+from ooospec_agents.sidecar.adapters import adapter_for
 
 Show = Callable[[], None]
 """Draws the table anew."""
@@ -219,7 +220,7 @@ app = typer.Typer(add_completion=False)
 def main(
     target: Annotated[str, typer.Option(help="Target model: name or folder.")] = "Qwen2.5-Coder-1.5B-Instruct",
     sidecar_model: Annotated[str, typer.Option("--sidecar", help="Sidecar model.")] = "SmolLM2-135M-Instruct",
-    adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="LoRA adapter of the sidecar, or none.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for demo.json and timeline.png.")] = Path("out"),
     limit: Annotated[int, typer.Option(help="Tasks to run.")] = len(TASKS),
     dtype: str = "",
@@ -239,6 +240,7 @@ def main(
     console = Console()
     results = [TaskResult(task) for task in TASKS[:limit]]
     setup = Setup(target, dtype=dtype, cores=cores)
+    beside = SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter), sidecar_cores)
     logs = out / "logs"
     together = fits(setup) if together is None else together
     if not together:
@@ -263,7 +265,7 @@ def main(
                 with live:
                     run_plain(results, plain, client, show)
         with console.status("starting the sidecar and ours (a minute or two) ..."):
-            helper = stack.enter_context(sidecar(SidecarSetup(sidecar_model, adapter, sidecar_cores), logs))
+            helper = stack.enter_context(sidecar(beside, logs))
             our_server = stack.enter_context(ours(setup, logs, helper))
         own = stack.enter_context(Side(accelerated_chat, our_server.url, our_server.model))
         live = Live(table_of(results), console=console, refresh_per_second=4)
@@ -283,7 +285,7 @@ def main(
         "demo",
         {
             "target": target,
-            "sidecar": sidecar_model,
+            "sidecar": beside.label,
             "dtype": setup.dtype_used,
             "together": together,
             "speedup": speedup,

@@ -20,6 +20,7 @@ from ooospec_agents.bench.rest import WATCH_S, Rest
 from ooospec_agents.bench.servers import Server, Setup, SidecarSetup, ours, sidecar, stock
 from ooospec_agents.bench.stats import ratio_of_totals
 from ooospec_agents.bench.summary import save
+from ooospec_agents.sidecar.adapters import adapter_for
 
 Way = Callable[[Item, int], Answer]
 """Answers one item in one way; the number tells repetitions of an item apart."""
@@ -143,7 +144,9 @@ def first_token(
     )
     setup = Setup(model, dtype=dtype, cores=cores)
     with ExitStack() as stack:
-        helper = stack.enter_context(sidecar(SidecarSetup(sidecar_model, cores=sidecar_cores), logs))
+        helper = stack.enter_context(
+            sidecar(SidecarSetup(sidecar_model, adapter_for(sidecar_model), sidecar_cores), logs)
+        )
         own = stack.enter_context(ours(setup, logs, helper))
         client = stack.enter_context(httpx.Client(timeout=600, limits=LIMITS))
         ways = [first_token_way(own, client, drafting, cached) for drafting in ("ooospec", "lexical")]

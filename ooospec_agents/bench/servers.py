@@ -14,6 +14,7 @@ from typing import Any
 from ooospec_agents.process import LaunchPlan, serving
 from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar import launch as sidecar_launch
+from ooospec_agents.sidecar.adapters import adapter_for
 from ooospec_agents.sidecar.client import ADAPTER
 from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu, plan_stock, plan_target
 from ooospec_agents.weights import resolve
@@ -106,7 +107,10 @@ class SidecarSetup:
     @property
     def label(self) -> str:
         """What results call it."""
-        return Path(self.model).name + (f" + {Path(self.adapter).name}" if self.adapter else "")
+        name = Path(self.model).name
+        if self.adapter is None:
+            return name
+        return f"{name} + {'its adapter' if self.adapter == adapter_for(self.model) else Path(self.adapter).name}"
 
 
 @contextmanager

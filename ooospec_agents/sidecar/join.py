@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.hint import CallHint, Hint, SlotHint
-from ooospec_agents.sidecar.answers import read_answer
+from ooospec_agents.sidecar.answers import read_answer, render_answer
 from ooospec_agents.sidecar.backend import Completion
 from ooospec_agents.sidecar.prompts import NO_CALL
 
@@ -34,6 +34,16 @@ class Choice:
         return ranked[:1] + [index for index in ranked[1:most] if self.functions[index] >= least]
 
 
+def _likeliest_option(completion: Completion, slot: Slot) -> SlotHint | None:
+    """The likeliest of a slot's options and of none of them, whatever was written; None where all are unlikely."""
+    written = [render_answer(option, slot) for option in (*(slot.options or (True, False)), None)]
+    likely = [(_probability(completion, answer), read_answer(answer, slot)) for answer in written]
+    # What was written may name an option in words of its own, "Celsius" for "celsius".
+    likely.append((completion.probability, read_answer(completion.text, slot)))
+    best, read = max(likely, key=lambda one: one[0] if one[1] is not None else 0.0)
+    return None if read is None or best <= 0.0 else read.model_copy(update={"confidence": min(best, 1.0)})
+
+
 def read_choice(completion: Completion, indexes: Iterable[int], no_call_allowed: bool) -> Choice:
     """The probabilities of the functions, read off the answer and the likeliest tokens beside it."""
     functions = {index: _probability(completion, f" {index}") for index in indexes}
@@ -49,8 +59,8 @@ def _probability(completion: Completion, answer: str) -> float:
     for token, own, top in zip(completion.tokens, completion.token_logprobs, completion.top, strict=False):
         if done == answer:
             # " 1" is over here, unless " 12" was meant.
-            goes_on = token[:1].isalnum()
-            return math.exp(logprob) * (1 - math.exp(min(own, 0.0)) if goes_on else math.exp(min(own, 0.0)))
+            share = math.exp(min(own, 0.0))
+            return math.exp(logprob) * (share if _ends(token) else 1 - share)
         if token and answer.startswith(done + token):
             logprob, done = logprob + own, done + token
             continue
@@ -62,6 +72,11 @@ def _probability(completion: Completion, answer: str) -> float:
         share = 1.0 if done + best == answer else 0.1
         return share * math.exp(min(logprob + top[best], 0.0))
     return math.exp(min(logprob, 0.0)) if done == answer else 0.0
+
+
+def _ends(token: str) -> bool:
+    """Whether a token after an answer is its end: nothing, a newline or a special token."""
+    return not token.strip() or token.lstrip(" ").startswith(("\n", "<"))
 
 
 def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Completion]) -> Hint:
@@ -91,6 +106,8 @@ def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Com
 
 
 def _slot_hint(completion: Completion, slot: Slot) -> SlotHint | None:
+    if (slot.options or slot.types == ("boolean",)) and completion.top:
+        return _likeliest_option(completion, slot)
     read = read_answer(completion.text, slot)
     if read is None:
         return None

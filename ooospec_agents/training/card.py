@@ -10,6 +10,7 @@ from typing import Any
 
 from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.hint import Hint, SlotHint
+from ooospec_agents.predictor.lexical import lexical_hint
 from ooospec_agents.training.traces import Call, Request
 
 SURE = 0.9
@@ -74,6 +75,7 @@ def report_card(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     card["baselines"] = {
         "always_null": _baseline(counted, _always_null(counted)),
         "majority": _baseline(counted, _majority(counted)),
+        "lexical": _baseline(counted, [_lexical(one.request) for one in counted]),
     }
     wrong = [slot for slot in slots if not slot.right]
     card["worst_errors"] = [slot.line for slot in sorted(wrong, key=lambda slot: -slot.confidence)[:WORST]]
@@ -208,7 +210,7 @@ def _share(values: Iterable[bool]) -> float | None:
     return sum(counted) / len(counted) if counted else None
 
 
-def _baseline(outcomes: Sequence[Outcome], hints: Sequence[Hint]) -> dict[str, Any]:
+def _baseline(outcomes: Sequence[Outcome], hints: Sequence[Hint | None]) -> dict[str, Any]:
     guessed = [Outcome(one.request, hint) for one, hint in zip(outcomes, hints, strict=True)]
     return _figures(guessed, [slot for one in guessed for slot in _slot_outcomes(one)])
 
@@ -233,6 +235,11 @@ def _majority(outcomes: Sequence[Outcome]) -> list[Hint]:
     common = {name: originals[count.most_common(1)[0][0]] for name, count in values.items()}
     place = places.most_common(1)[0][0] if places else 0
     return [_hint(one.request, place, common) for one in outcomes]
+
+
+def _lexical(request: Request) -> Hint | None:
+    """What is guessed without any model."""
+    return lexical_hint(Catalog.from_tools(list(request.tools)), request.messages)
 
 
 def _hint(request: Request, place: int, values: Mapping[str, Any]) -> Hint:

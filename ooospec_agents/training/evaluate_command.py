@@ -22,7 +22,7 @@ def main(
     base: Annotated[str, typer.Option(help="Base model of the sidecar in this process.")] = PRESETS[
         "smollm2-135m"
     ].base,
-    adapter: Annotated[Path | None, typer.Option(help="Its adapter; by default none.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Its adapter, or none; by default the package's.")] = None,
     predictor: Annotated[str, typer.Option(help="What to score: sidecar or span.")] = "sidecar",
     folder: Annotated[Path | None, typer.Option(help="A span predictor; by default the shipped one.")] = None,
     limit: Annotated[int | None, typer.Option(help="Requests to ask, a fixed sample; by default all.")] = None,
@@ -58,15 +58,17 @@ def _span_card(folder: Path | None, asked: list[Request], console: Console, *, r
     return evaluate(SpanPredictor.from_folder(chosen), asked, console, required=required)
 
 
-def _backend(url: str | None, model: str | None, base: str, adapter: Path | None) -> SidecarBackend:
+def _backend(url: str | None, model: str | None, base: str, adapter: str | None) -> SidecarBackend:
     if url is not None:
         from ooospec_agents.sidecar.client import CompletionsClient
 
         return CompletionsClient(url, model, os.environ.get("OOOSPEC_SIDECAR_API_KEY"))
+    from ooospec_agents.sidecar.adapters import adapter_for
     from ooospec_agents.training.local import LocalBackend
     from ooospec_agents.weights import resolve
 
-    return LocalBackend(resolve(base), adapter)
+    folder = adapter_for(base, adapter)
+    return LocalBackend(resolve(base), Path(folder) if folder else None)
 
 
 if __name__ == "__main__":

@@ -92,3 +92,42 @@ def test_likely_functions() -> None:
     assert choice.likely(0.1, 3) == [1, 2]
     assert choice.likely(0.7, 3) == [1]
     assert Choice().likely(0.1, 3) == []
+
+
+UNIT = Slot("unit", ("string",), options=("celsius", "fahrenheit", "fahrenheit scale"))
+
+
+def option_of(answer: Completion, slot: Slot = UNIT) -> tuple[object, float] | None:
+    """The option and its confidence; "absent" for none of them."""
+    catalog = Catalog((Function("weather", slots=(slot,)),))
+    found = join(catalog, Choice({0: 1.0}), {(0, slot.name): answer}).calls[0].slots.get(slot.name)
+    return found and ("absent" if found.absent else found.value, round(found.confidence, 6))
+
+
+def test_options_are_scored_whatever_was_written() -> None:
+    written = completion(" degrees", (" degrees", 0.5), ("\n", 1.0), _celsius=0.3, _null=0.1)
+    assert option_of(written) == ("celsius", 0.3)
+
+
+def test_no_option_may_be_the_likeliest() -> None:
+    written = completion(" degrees", (" degrees", 0.5), ("\n", 1.0), _celsius=0.1, _null=0.3)
+    assert option_of(written) == ("absent", 0.3)
+
+
+def test_an_option_that_another_begins_with_gets_what_the_other_leaves() -> None:
+    written = completion(" fahrenheit scale", (" fahrenheit", 0.8), (" scale", 0.75), ("\n", 1.0))
+    assert option_of(written) == ("fahrenheit scale", 0.6)
+
+
+def test_an_option_in_words_of_its_own_counts() -> None:
+    written = completion(" Celsius", (" Celsius", 0.7), ("\n", 1.0), _fahrenheit=0.2)
+    assert option_of(written) == ("celsius", 0.7)
+
+
+def test_a_boolean_is_scored_too() -> None:
+    written = completion(" maybe", (" maybe", 0.4), ("\n", 1.0), _false=0.35)
+    assert option_of(written, Slot("daily", ("boolean",))) == (False, 0.35)
+
+
+def test_an_option_that_nobody_thinks_of_is_no_answer() -> None:
+    assert option_of(completion(" degrees", (" degrees", 0.9), ("\n", 1.0))) is None

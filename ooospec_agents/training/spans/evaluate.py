@@ -1,4 +1,4 @@
-"""The span predictor's report card: the sidecar's figures, with lexical guesses beside them."""
+"""The span predictor's report card: the sidecar's figures, timed on one thread."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from rich.console import Console
 from rich.progress import track
 
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.hint import Hint
-from ooospec_agents.predictor.lexical import lexical_hint
 from ooospec_agents.predictor.predictor import SpanPredictor
 from ooospec_agents.training.card import Outcome, report_card
 from ooospec_agents.training.traces import Request
-
-BASELINES = ("function_accuracy", "function_accuracy_multi", "slot_exact", "null_exact", "leading", "call_exact")
 
 
 def run(
@@ -58,10 +54,4 @@ def evaluate(
         torch.set_num_threads(threads)
     card = report_card(outcomes)
     card["cold_ms_p50"] = statistics.median(cold) if cold else None
-    guesses = report_card([Outcome(one.request, _lexical(one.request)) for one in outcomes])
-    card["baselines"]["lexical"] = {name: guesses[name] for name in (*BASELINES, "valued_slots")}
     return card
-
-
-def _lexical(request: Request) -> Hint | None:
-    return lexical_hint(Catalog.from_tools(list(request.tools)), request.messages)
