@@ -113,10 +113,11 @@ def serve_sidecar(
     """Start a sidecar: a plain vLLM with flags that fit the job."""
     with _clear_errors():
         from ooospec_agents.sidecar.adapters import adapter_for
-        from ooospec_agents.sidecar.launch import command
+        from ooospec_agents.sidecar.launch import command, plan_sidecar
 
         folder, extra = _model_folder(model, context.args, start=not print_only)
-        plan = command(folder, adapter_for(model, adapter), port, host, extra)
+        make = command if print_only else plan_sidecar  # showing a command makes nothing
+        plan = make(folder, adapter_for(model, adapter), port, host, extra)
         _show_or_run(plan, print_only)
 
 
@@ -139,7 +140,7 @@ def up(
     with _clear_errors():
         from ooospec_agents.doctor import Servers, examine, exit_code, to_text
         from ooospec_agents.sidecar.adapters import adapter_for
-        from ooospec_agents.sidecar.launch import command
+        from ooospec_agents.sidecar.launch import plan_sidecar
         from ooospec_agents.up import Server, keep_up, refuse_same_port
         from ooospec_agents.vllm_plugin.launch import plan_target
 
@@ -152,7 +153,7 @@ def up(
             folder, host=host, port=port, sidecar=sidecar_url, predictor=predictor, holdout=holdout, extra_args=extra
         )
         target.env.update({"VLLM_API_KEY": api_key} if api_key else {})
-        sidecar = command(small, adapter_for(sidecar_model, adapter), sidecar_port, "127.0.0.1", more)
+        sidecar = plan_sidecar(small, adapter_for(sidecar_model, adapter), sidecar_port, "127.0.0.1", more)
 
         def check() -> bool:
             found = list(examine(Servers(url, api_key, sidecar_url)))

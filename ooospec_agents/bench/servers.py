@@ -162,7 +162,7 @@ def sidecar(setup: SidecarSetup, logs: Path) -> Iterator[Server]:
     port = free_port()
     name = ADAPTER if setup.adapter else PROMPTED_NAME
     extra = [*([] if setup.adapter else ["--served-model-name", name]), *setup.extra]
-    plan = sidecar_launch.command(str(resolve(setup.model)), setup.adapter, port, HOST, extra)
+    plan = sidecar_launch.plan_sidecar(str(resolve(setup.model)), setup.adapter, port, HOST, extra)
     place = Setup(setup.model, cores=setup.cores, gpu=setup.gpu)
     with _running(plan, place, port, logs / "sidecar.log") as pid:
         yield Server(f"http://{HOST}:{port}", name, pid)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ooospec_agents.process import LaunchError
-from ooospec_agents.sidecar.launch import command
+from ooospec_agents.sidecar import launch
+from ooospec_agents.sidecar.launch import command, plan_sidecar
 
 
 def adapter(folder: Path, rank: int) -> str:
@@ -55,3 +56,41 @@ def test_folder_without_adapter_is_refused(tmp_path: Path) -> None:
 def test_rank_beyond_vllms_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="rank 300"):
         command("model", adapter(tmp_path, 300), cpu=True)
+
+
+@pytest.fixture
+def merges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "merged", lambda base, adapter: Path("/cache/whole"))
+
+
+@pytest.mark.usefixtures("merges")
+@pytest.mark.parametrize(
+    ("extra", "names"),
+    [
+        ([], ["ooospec"]),
+        (["--served-model-name", "small", "--seed", "1"], ["ooospec", "small"]),
+        (["--served_model_name=small"], ["ooospec", "small"]),
+        (["--served-model-name", "a", "ooospec", "--seed", "1"], ["ooospec", "a"]),
+    ],
+)
+def test_on_a_cpu_the_merged_model_answers_to_all_names(tmp_path: Path, extra: list[str], names: list[str]) -> None:
+    argv = plan_sidecar("model", adapter(tmp_path, 8), extra=extra, cpu=True).argv
+    assert value(argv, "--model") == "/cache/whole"
+    assert argv[-len(names) - 1 :] == ["--served-model-name", *names]
+    assert "--enable-lora" not in argv
+
+
+@pytest.mark.usefixtures("merges")
+def test_a_gpu_serves_the_adapter_beside_its_base(tmp_path: Path) -> None:
+    folder = adapter(tmp_path, 8)
+    assert plan_sidecar("model", folder, cpu=False) == command("model", folder, cpu=False)
+    assert plan_sidecar("model", cpu=True) == command("model", cpu=True)
+
+
+def test_what_cannot_be_merged_is_served_all_the_same(tmp_path: Path) -> None:
+    folder = adapter(tmp_path, 8)
+    plan = plan_sidecar(str(tmp_path / "no model"), folder, cpu=True)
+    assert plan.argv == command(str(tmp_path / "no model"), folder, cpu=True).argv
+    (note,) = plan.notes
+    assert "could not be merged" in note
+    assert "no weights in safetensors" in note

@@ -17,6 +17,7 @@ from safetensors.torch import load_file  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
+from ooospec_agents.sidecar.merged import KEPT, MergeError, merged  # noqa: E402
 from ooospec_agents.training import model as training_model  # noqa: E402
 from ooospec_agents.training.checkpoint import RESUME  # noqa: E402
 from ooospec_agents.training.evaluate import evaluate, requests_of  # noqa: E402
@@ -217,3 +218,54 @@ def test_a_trained_adapter_is_loaded_for_its_report_card(base: Path, files: dict
     backend = LocalBackend(base, tmp_path / "adapter")
     card = evaluate(backend, requests_of(files["requests"]), Console(quiet=True))
     assert (card["requests"], card["slots"], card["valued_slots"]) == (4, 8, 4)
+
+
+@pytest.fixture
+def adapter(base: Path, tmp_path: Path) -> Path:
+    """An adapter that changes much."""
+    llama, _, _ = training_model.load_base(base, torch.device("cpu"), torch.float32)
+    adapted = training_model.add_adapter(llama, SETTINGS)
+    torch.manual_seed(1)
+    for parameter in training_model.trainable(adapted).values():
+        torch.nn.init.normal_(parameter, std=0.3)
+    training_model.save_adapter(adapted, "tiny", tmp_path / "adapter")
+    return tmp_path / "adapter"
+
+
+def test_a_merged_model_computes_what_base_and_adapter_do(base: Path, adapter: Path, tmp_path: Path) -> None:
+    folder = merged(base, adapter, tmp_path / "cache")
+    llama, encode, _ = training_model.load_base(base, torch.device("cpu"), torch.float32)
+    whole, encode, _ = training_model.load_base(folder, torch.device("cpu"), torch.float32)
+    ids = torch.tensor([encode("Some text")])
+    with torch.inference_mode():
+        bare = llama(ids).logits
+        beside = training_model.load_adapter(llama, adapter).eval()
+        torch.testing.assert_close(whole(ids).logits, beside(ids).logits, atol=1e-3, rtol=1e-3)
+        assert not torch.allclose(whole(ids).logits, bare, atol=1e-1)
+    assert merged(base, adapter, tmp_path / "cache") == folder
+
+
+def test_old_merged_copies_go(base: Path, adapter: Path, tmp_path: Path) -> None:
+    made = []
+    for alpha in (1, 2, 3):
+        config = json.loads((adapter / "adapter_config.json").read_text())
+        (adapter / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": alpha}))
+        made.append(merged(base, adapter, tmp_path / "cache"))
+        os.utime(made[-1], (alpha, alpha))
+    assert [folder for folder in made if folder.is_dir()] == made[-KEPT:]
+    assert not list((tmp_path / "cache").glob(".making*"))
+
+
+def test_an_adapter_of_another_base_is_not_merged(base: Path, adapter: Path, tmp_path: Path) -> None:
+    wider = LlamaConfig(vocab_size=8, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
+    LlamaForCausalLM(wider).save_pretrained(tmp_path / "wider")
+    with pytest.raises(MergeError, match="made for another base model"):
+        merged(tmp_path / "wider", adapter, tmp_path / "cache")
+    assert not list((tmp_path / "cache").glob("wider-merged-*"))
+
+
+def test_an_adapter_of_another_kind_is_not_merged(base: Path, adapter: Path, tmp_path: Path) -> None:
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    (adapter / "adapter_config.json").write_text(json.dumps(config | {"use_dora": True}))
+    with pytest.raises(MergeError, match="use_dora"):
+        merged(base, adapter, tmp_path / "cache")
