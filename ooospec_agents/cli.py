@@ -114,10 +114,13 @@ def serve_sidecar(
     with _clear_errors():
         from ooospec_agents.sidecar.adapters import adapter_for
         from ooospec_agents.sidecar.launch import command, plan_sidecar
+        from ooospec_agents.weights import default_cache
 
         folder, extra = _model_folder(model, context.args, start=not print_only)
-        make = command if print_only else plan_sidecar  # showing a command makes nothing
-        plan = make(folder, adapter_for(model, adapter), port, host, extra)
+        if print_only:  # showing a command makes nothing
+            plan = command(folder, adapter_for(model, adapter), port, host, extra)
+        else:
+            plan = plan_sidecar(folder, adapter_for(model, adapter), default_cache(), port, host, extra)
         _show_or_run(plan, print_only)
 
 
@@ -143,6 +146,7 @@ def up(
         from ooospec_agents.sidecar.launch import plan_sidecar
         from ooospec_agents.up import Server, keep_up, refuse_same_port
         from ooospec_agents.vllm_plugin.launch import plan_target
+        from ooospec_agents.weights import default_cache
 
         refuse_same_port(port, sidecar_port)
         sidecar_url, url = f"http://127.0.0.1:{sidecar_port}", f"http://127.0.0.1:{port}"
@@ -153,7 +157,9 @@ def up(
             folder, host=host, port=port, sidecar=sidecar_url, predictor=predictor, holdout=holdout, extra_args=extra
         )
         target.env.update({"VLLM_API_KEY": api_key} if api_key else {})
-        sidecar = plan_sidecar(small, adapter_for(sidecar_model, adapter), sidecar_port, "127.0.0.1", more)
+        sidecar = plan_sidecar(
+            small, adapter_for(sidecar_model, adapter), default_cache(), sidecar_port, "127.0.0.1", more
+        )
 
         def check() -> bool:
             found = list(examine(Servers(url, api_key, sidecar_url)))

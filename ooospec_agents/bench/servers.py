@@ -17,7 +17,7 @@ from ooospec_agents.sidecar import launch as sidecar_launch
 from ooospec_agents.sidecar.adapters import adapter_for
 from ooospec_agents.sidecar.client import ADAPTER
 from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu, plan_stock, plan_target
-from ooospec_agents.weights import resolve
+from ooospec_agents.weights import default_cache, resolve
 
 HOST = "127.0.0.1"
 READY_WITHIN_S = 300.0
@@ -162,7 +162,7 @@ def sidecar(setup: SidecarSetup, logs: Path) -> Iterator[Server]:
     port = free_port()
     name = ADAPTER if setup.adapter else PROMPTED_NAME
     extra = [*([] if setup.adapter else ["--served-model-name", name]), *setup.extra]
-    plan = sidecar_launch.plan_sidecar(str(resolve(setup.model)), setup.adapter, port, HOST, extra)
+    plan = sidecar_launch.plan_sidecar(str(resolve(setup.model)), setup.adapter, default_cache(), port, HOST, extra)
     place = Setup(setup.model, cores=setup.cores, gpu=setup.gpu)
     with _running(plan, place, port, logs / "sidecar.log") as pid:
         yield Server(f"http://{HOST}:{port}", name, pid)

@@ -71,7 +71,8 @@ def command(
 
 def plan_sidecar(
     folder: str,
-    adapter: str | None = None,
+    adapter: str | None,
+    cache: Path,
     port: int = 8001,
     host: str = "127.0.0.1",
     extra: Sequence[str] = (),
@@ -85,6 +86,7 @@ def plan_sidecar(
     Args:
         folder: The base model's folder.
         adapter: Folder of a LoRA adapter, or None.
+        cache: Folder that keeps merged models.
         port: Port to listen on.
         host: Address to listen on.
         extra: More flags for vLLM.
@@ -98,7 +100,7 @@ def plan_sidecar(
     if adapter is None or not cpu:
         return plan
     try:
-        whole = merged(Path(folder), Path(adapter))
+        whole = merged(Path(folder), Path(adapter), cache)
     except (MergeError, OSError, ValueError, KeyError, ImportError) as error:
         note = f"the adapter is served beside its base model, which is slower: it could not be merged ({error})"
         return replace(plan, notes=(*plan.notes, note))

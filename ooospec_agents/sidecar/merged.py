@@ -17,7 +17,6 @@ from typing import Any
 import filelock
 
 from ooospec_agents.sidecar.adapters import WEIGHTS
-from ooospec_agents.weights import default_cache
 
 KEPT = 2
 """Merged copies of one base model that stay in the cache; the one unused longest is removed first."""
@@ -28,19 +27,18 @@ class MergeError(RuntimeError):
     """An adapter cannot be merged. The message says why."""
 
 
-def merged(base: Path, adapter: Path, cache: Path | None = None) -> Path:
+def merged(base: Path, adapter: Path, cache: Path) -> Path:
     """The folder of a base model with an adapter merged into it, made once and kept in the cache.
 
     Args:
         base: Folder of the base model, with its weights in safetensors.
         adapter: Folder of a LoRA adapter of peft's.
-        cache: Where merged copies are kept; by default where packaged models are.
+        cache: Where merged copies are kept.
 
     Raises:
         MergeError: They do not fit together, or the adapter is of a kind that is not known here.
         OSError: A file cannot be read or written.
     """
-    cache = cache or default_cache()
     files = sorted(base.glob("*.safetensors"))
     if not files:
         msg = f"{str(base)!r} has no weights in safetensors"

@@ -60,7 +60,7 @@ class SidecarWorker:
         backend: Completes the prompts.
         deadline_s: Seconds after which a wave is given up.
         max_waves: Waves at once; a request beyond that gets no hint, since a late one would be worth little.
-        function_first: See `run_wave`.
+        narrow: See `run_wave`.
         only: Which slots are asked for; all where None.
         breaker: Holds waves back while the sidecar fails.
         clock: Monotonic seconds.
@@ -72,7 +72,7 @@ class SidecarWorker:
         *,
         deadline_s: float = 10.0,
         max_waves: int = 8,
-        function_first: bool = False,
+        narrow: bool = False,
         only: SlotFilter | None = None,
         breaker: CircuitBreaker | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -80,7 +80,7 @@ class SidecarWorker:
         self._backend = backend
         self._deadline_s = deadline_s
         self._max_waves = max_waves
-        self._function_first = function_first
+        self._narrow = narrow
         self._only = only
         self._breaker = breaker or CircuitBreaker()
         self._clock = clock
@@ -206,7 +206,7 @@ class SidecarWorker:
             named=named,
             no_call_allowed=no_call_allowed,
             only=self._only,
-            function_first=self._function_first,
+            narrow=self._narrow,
         )
         self.counts["nothing" if hint is None else "hint"] += 1
         return hint

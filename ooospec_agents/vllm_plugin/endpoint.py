@@ -130,8 +130,8 @@ class EndpointPlugin:
             return None
         try:
             model, key = os.environ.get(SIDECAR_MODEL), os.environ.get(SIDECAR_API_KEY)
-            # On the target's own cores half a wave, asked for in two calls, is cheaper than a whole one in one.
-            return from_url(url, model, key, function_first=_shares_cores())
+            # On the target's own cores each question costs the target time.
+            return from_url(url, model, key, narrow=_shares_cores())
         except ValueError as error:
             self.accelerator.faults.swallow("sidecar", error, ours=True)
             return None

@@ -60,7 +60,7 @@ def test_rank_beyond_vllms_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def merges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "merged", lambda base, adapter: Path("/cache/whole"))
+    monkeypatch.setattr(launch, "merged", lambda base, adapter, cache: cache / "whole")
 
 
 @pytest.mark.usefixtures("merges")
@@ -74,7 +74,7 @@ def merges(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_on_a_cpu_the_merged_model_answers_to_all_names(tmp_path: Path, extra: list[str], names: list[str]) -> None:
-    argv = plan_sidecar("model", adapter(tmp_path, 8), extra=extra, cpu=True).argv
+    argv = plan_sidecar("model", adapter(tmp_path, 8), Path("/cache"), extra=extra, cpu=True).argv
     assert value(argv, "--model") == "/cache/whole"
     assert argv[-len(names) - 1 :] == ["--served-model-name", *names]
     assert "--enable-lora" not in argv
@@ -83,13 +83,13 @@ def test_on_a_cpu_the_merged_model_answers_to_all_names(tmp_path: Path, extra: l
 @pytest.mark.usefixtures("merges")
 def test_a_gpu_serves_the_adapter_beside_its_base(tmp_path: Path) -> None:
     folder = adapter(tmp_path, 8)
-    assert plan_sidecar("model", folder, cpu=False) == command("model", folder, cpu=False)
-    assert plan_sidecar("model", cpu=True) == command("model", cpu=True)
+    assert plan_sidecar("model", folder, tmp_path, cpu=False) == command("model", folder, cpu=False)
+    assert plan_sidecar("model", None, tmp_path, cpu=True) == command("model", cpu=True)
 
 
 def test_what_cannot_be_merged_is_served_all_the_same(tmp_path: Path) -> None:
     folder = adapter(tmp_path, 8)
-    plan = plan_sidecar(str(tmp_path / "no model"), folder, cpu=True)
+    plan = plan_sidecar(str(tmp_path / "no model"), folder, tmp_path, cpu=True)
     assert plan.argv == command(str(tmp_path / "no model"), folder, cpu=True).argv
     (note,) = plan.notes
     assert "could not be merged" in note

@@ -66,10 +66,24 @@ async def test_untrained_model_is_shown_an_example() -> None:
     assert script.calls[0][0].startswith(prompts.prefix(CATALOG, example=True))
 
 
-async def test_function_first_asks_for_its_slots_only() -> None:
+PLAY = Function("play_music", slots=(Slot("song", ("string",)), CITY))
+
+
+def asked_functions(script: Script) -> list[str]:
+    (call,) = script.calls
+    return [prompt.rpartition("Question: ")[2].split(",")[0] for prompt in call if "Which" not in prompt]
+
+
+async def test_a_narrow_wave_asks_for_the_likeliest_functions_only() -> None:
     script = Script()
-    await wave(script, function_first=True)
-    assert [len(call) for call in script.calls] == [1, 2]
+    await wave(script, Catalog((PLAY, MAIL, WEATHER, Function("stop_weather", slots=(CITY,)), STOP)), narrow=True)
+    assert asked_functions(script) == ["play_music", "play_music", "weather", "weather", "stop_weather"]
+
+
+async def test_a_wide_wave_asks_for_all_of_few_slots() -> None:
+    script = Script()
+    await wave(script, Catalog((PLAY, MAIL, WEATHER, STOP)))
+    assert asked_functions(script) == ["play_music", "play_music", "mail", "weather", "weather"]
 
 
 async def test_named_function_is_not_asked_for() -> None:
@@ -104,9 +118,9 @@ async def test_only_filters_slots() -> None:
     assert [len(call) for call in script.calls] == [2]
 
 
-@pytest.mark.parametrize("slots", [20, 100])
-async def test_too_many_slots_ask_for_the_function_first(slots: int) -> None:
+@pytest.mark.parametrize(("slots", "asked"), [(3, 12), (4, 12), (5, 15), (100, MAX_PROMPTS - 1)])
+async def test_of_many_slots_the_likeliest_functions_are_asked_for(slots: int, asked: int) -> None:
     functions = tuple(Function(f"f{i}", slots=tuple(Slot(f"s{j}") for j in range(slots))) for i in range(4))
     script = Script()
     await wave(script, Catalog(functions))
-    assert [len(call) for call in script.calls] == [1, min(slots, MAX_PROMPTS)]
+    assert [len(call) for call in script.calls] == [1 + asked]

@@ -165,24 +165,6 @@ async def test_an_answer_between_ends_the_silence() -> None:
         assert await worker.predict(CATALOG, MESSAGES) is not None
 
 
-async def test_the_answer_to_the_first_of_two_calls_ends_the_silence() -> None:
-    clock, backend = Clock(), Backend()
-    worker = SidecarWorker(backend, function_first=True, breaker=CircuitBreaker(failures=1, clock=clock), clock=clock)
-    answer = backend.complete
-
-    async def slow_slots(prompts: Sequence[str], max_tokens: int) -> list[Completion]:
-        answers = await answer(prompts, max_tokens)
-        clock.now += 1.5
-        if "Which" not in prompts[0]:
-            await asyncio.Event().wait()
-        return answers
-
-    backend.complete = slow_slots  # type: ignore[method-assign]
-    for _ in range(5):
-        await abandon(worker, clock, 0.1)
-    assert worker.counts == {}
-
-
 async def test_closing_is_no_silence() -> None:
     clock, backend = Clock(), Backend()
     backend.gate = asyncio.Event()
