@@ -39,11 +39,10 @@ class _Heard:
     def __init__(self, backend: SidecarBackend, clock: Callable[[], float]) -> None:
         self._backend, self._clock = backend, clock
         self.last = clock()
-        self.answered = False
 
     async def complete(self, prompts: Sequence[str], max_tokens: int) -> list[Completion]:
         completions = await self._backend.complete(prompts, max_tokens)
-        self.last, self.answered = self._clock(), True
+        self.last = self._clock()
         return completions
 
     async def trained(self) -> bool:
@@ -264,7 +263,7 @@ class SidecarWorker:
     def _abandoned(self, heard: _Heard) -> None:
         """A wave's request ended first. A sidecar that hangs is known by many such waves without an answer."""
         with self._lock:
-            self._silent_s = (0.0 if heard.answered else self._silent_s) + self._clock() - heard.last
+            self._silent_s += self._clock() - heard.last
             silent_s = self._silent_s
             failed = silent_s >= self._patience_s and not self._closed
             if failed:
