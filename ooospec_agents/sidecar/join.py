@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.hint import CallHint, Hint, SlotHint
-from ooospec_agents.sidecar.answers import read_answer, render_answer
+from ooospec_agents.sidecar.answers import ABSENT, read_answer
 from ooospec_agents.sidecar.backend import Completion
 from ooospec_agents.sidecar.prompts import NO_CALL
 
@@ -36,12 +37,16 @@ class Choice:
 
 def _likeliest_option(completion: Completion, slot: Slot) -> SlotHint | None:
     """The likeliest of a slot's options and of none of them, whatever was written; None where all are unlikely."""
-    written = [render_answer(option, slot) for option in (*(slot.options or (True, False)), None)]
-    likely = [(_probability(completion, answer), read_answer(answer, slot)) for answer in written]
+    options = slot.options or (True, False)
+    answers = [f" {option if isinstance(option, str) else json.dumps(option)}" for option in options]
+    likely = {answer: _probability(completion, answer) for answer in (*answers, f" {ABSENT}")}
+    best = max(likely, key=lambda answer: likely[answer])
     # What was written may name an option in words of its own, "Celsius" for "celsius".
-    likely.append((completion.probability, read_answer(completion.text, slot)))
-    best, read = max(likely, key=lambda one: one[0] if one[1] is not None else 0.0)
-    return None if read is None or best <= 0.0 else read.model_copy(update={"confidence": min(best, 1.0)})
+    written = read_answer(completion.text, slot)
+    if written is not None and completion.probability >= likely[best]:
+        return written.model_copy(update={"confidence": min(completion.probability, 1.0)})
+    read = read_answer(best, slot) if likely[best] > 0.0 else None
+    return None if read is None else read.model_copy(update={"confidence": min(likely[best], 1.0)})
 
 
 def read_choice(completion: Completion, indexes: Iterable[int], no_call_allowed: bool) -> Choice:

@@ -131,3 +131,8 @@ def test_a_boolean_is_scored_too() -> None:
 
 def test_an_option_that_nobody_thinks_of_is_no_answer() -> None:
     assert option_of(completion(" degrees", (" degrees", 0.9), ("\n", 1.0))) is None
+
+
+def test_an_option_that_is_no_string_is_scored_as_it_is_written() -> None:
+    written = completion(" several", (" several", 0.5), ("\n", 1.0), _3=0.25)
+    assert option_of(written, Slot("days", ("integer",), options=(1, 3, 7))) == (3, 0.25)
