@@ -150,6 +150,7 @@ def main(
     from langchain_openai import ChatOpenAI
 
     setup, tasks = Setup(target, dtype=dtype, cores=cores), TASKS[:limit]
+    beside = SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter), sidecar_cores)
     plain: list[AgentRun] = []
     own: list[AgentRun] = []
     together = fits(setup, helper=bool(sidecar_model))
@@ -161,9 +162,7 @@ def main(
                 plain += [run_task(side, task) for task in tasks]
         helper = None
         if sidecar_model:
-            helper = stack.enter_context(
-                sidecar(SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter), sidecar_cores), logs)
-            )
+            helper = stack.enter_context(sidecar(beside, logs))
         server = stack.enter_context(ours(setup, logs, helper))
         fast = stack.enter_context(Side(accelerated_chat, server.url, server.model))
         for number, task in enumerate(tasks):
@@ -175,7 +174,7 @@ def main(
                 runs.append(run_task(one, task))
     result = result_of(tasks, plain, own)
     order_said = "task by task" if together else "one server after the other, for want of memory"
-    label = SidecarSetup(sidecar_model, adapter_for(sidecar_model, adapter)).label if sidecar_model else None
+    label = beside.label if sidecar_model else None
     facts = {"target": target, "dtype": setup.dtype_used, "cores": cores, "servers": order_said, "sidecar": label}
     save(out, "agents", facts | result)
     Console().print(table_of(result))

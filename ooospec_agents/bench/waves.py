@@ -18,7 +18,7 @@ from ooospec_agents.hint import Hint
 from ooospec_agents.runtime import spawn
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import SidecarBackend
-from ooospec_agents.sidecar.wave import run_wave
+from ooospec_agents.sidecar.wave import MANY, run_wave
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,15 @@ class SidecarProbe:
         """
         catalog = Catalog.from_tools(item.tools)
         began = time.perf_counter()
-        hint = spawn(run_wave(self._backend, catalog, item.messages, no_call_allowed=not self._required)).result()
+        hint = spawn(self._ask(catalog, item.messages)).result()
         return RecordedWave(hint.to_json() if hint is not None else "", time.perf_counter() - began)
 
     def close(self) -> None:
         """Close the connections."""
         spawn(self._backend.aclose()).result()
+
+    async def _ask(self, catalog: Catalog, messages: list[dict[str, Any]]) -> Hint | None:
+        return await run_wave(self._backend, catalog, messages, no_call_allowed=not self._required, many=MANY)
 
     async def _prefill(self, catalog: Catalog, earlier: list[dict[str, Any]]) -> None:
         text = prompts.prefix(catalog, example=not await self._backend.trained())

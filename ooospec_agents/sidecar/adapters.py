@@ -9,6 +9,7 @@ FOLDER = Path(__file__).parent / "adapters"
 NONE = "none"
 """What chooses no adapter."""
 WEIGHTS = "adapter_model.safetensors"
+"""The file of an adapter's weights."""
 
 
 def shipped(model: str) -> Path | None:

@@ -26,13 +26,9 @@ class Choice:
     functions: Mapping[int, float] = field(default_factory=dict)
     no_call: float = 0.0
 
-    def likely(self, least: float, most: int) -> list[int]:
-        """Indexes of the likeliest functions, best first: at most `most`, of probability `least` or above.
-
-        The best one is there even where it is less likely.
-        """
-        ranked = sorted(self.functions, key=lambda index: -self.functions[index])
-        return ranked[:1] + [index for index in ranked[1:most] if self.functions[index] >= least]
+    def ranked(self) -> list[int]:
+        """Indexes of the functions, the likeliest first."""
+        return sorted(self.functions, key=lambda index: -self.functions[index])
 
 
 def _likeliest_option(completion: Completion, slot: Slot) -> SlotHint | None:
@@ -93,7 +89,7 @@ def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Com
         answers: The slots' completions by function index and slot name.
     """
     calls: dict[int, CallHint] = {}
-    for index in choice.likely(0.0, len(choice.functions)):
+    for index in choice.ranked():
         function = catalog.functions[index]
         slots = {}
         for slot in function.slots:

@@ -16,7 +16,7 @@ from ooospec_agents.sidecar.join import MAX_TOKENS, Choice, join, read_choice
 MAX_PROMPTS = 64
 """Questions in one wave, at most."""
 MANY = 16
-"""Slots from which only those of the likeliest functions are asked for."""
+"""Slots from which a request in production asks only for those of the likeliest functions."""
 LIKELY = 3
 """Functions whose slots are asked for then, by the words that they share with the conversation."""
 
@@ -32,7 +32,7 @@ async def run_wave(
     named: str = "",
     no_call_allowed: bool = True,
     only: SlotFilter | None = None,
-    narrow: bool = False,
+    many: int = MAX_PROMPTS,
 ) -> Hint | None:
     """Ask for the function and for every slot, and join the answers.
 
@@ -43,8 +43,8 @@ async def run_wave(
         named: The function that the request forces, or "".
         no_call_allowed: Whether the target may answer in text.
         only: Which slots are asked for; all where None.
-        narrow: Ask for the slots of the likeliest functions only, however few there are: for a sidecar that shares
-            the target's device. With `MANY` slots it is done anywhere.
+        many: With so many slots, those of the likeliest functions only are asked for; by default with more than one
+            wave holds. 0, for a sidecar that shares the target's device: however few there are.
 
     Returns:
         The hint; None where there is nothing to ask or to expect.
@@ -61,7 +61,7 @@ async def run_wave(
     asked = [shared + prompts.function_question(catalog)] if ask else []
     slots = _slots(catalog, indexes, only)
     choice = Choice(dict.fromkeys(indexes, 1.0))
-    if len(indexes) > LIKELY and (narrow or len(slots) >= MANY):
+    if len(indexes) > LIKELY and len(slots) >= many:
         slots = _slots(catalog, _likely(catalog, messages), only)
     slots = slots[: MAX_PROMPTS - len(asked)]
     questions = [prompts.slot_question(catalog.functions[index], slot) for index, slot in slots]

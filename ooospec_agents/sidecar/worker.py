@@ -19,7 +19,7 @@ from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import Completion, SidecarBackend, SidecarError
 from ooospec_agents.sidecar.breaker import CircuitBreaker
 from ooospec_agents.sidecar.client import CompletionsClient
-from ooospec_agents.sidecar.wave import SlotFilter, run_wave
+from ooospec_agents.sidecar.wave import MANY, SlotFilter, run_wave
 
 MAX_PREPARED = 256
 """Catalogs remembered as warmed."""
@@ -59,7 +59,7 @@ class SidecarWorker:
         backend: Completes the prompts.
         deadline_s: Seconds after which a wave is given up.
         max_waves: Waves at once; a request beyond that gets no hint, since a late one would be worth little.
-        narrow: See `run_wave`.
+        many: See `run_wave`.
         only: Which slots are asked for; all where None.
         breaker: Holds waves back while the sidecar fails.
         clock: Monotonic seconds.
@@ -71,7 +71,7 @@ class SidecarWorker:
         *,
         deadline_s: float = 10.0,
         max_waves: int = 8,
-        narrow: bool = False,
+        many: int = MANY,
         only: SlotFilter | None = None,
         breaker: CircuitBreaker | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -79,7 +79,7 @@ class SidecarWorker:
         self._backend = backend
         self._deadline_s = deadline_s
         self._max_waves = max_waves
-        self._narrow = narrow
+        self._many = many
         self._only = only
         self._breaker = breaker or CircuitBreaker()
         self._clock = clock
@@ -205,7 +205,7 @@ class SidecarWorker:
             named=named,
             no_call_allowed=no_call_allowed,
             only=self._only,
-            narrow=self._narrow,
+            many=self._many,
         )
         self.counts["nothing" if hint is None else "hint"] += 1
         return hint

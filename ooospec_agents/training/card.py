@@ -205,6 +205,11 @@ def _leading(answer: str, right: str) -> float:
     return (min(len(answer), len(right)) if equal is None else equal) / len(right)
 
 
+def percent(share: float | None) -> str:
+    """A share in words."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
 def _share(values: Iterable[bool]) -> float | None:
     counted = list(values)
     return sum(counted) / len(counted) if counted else None

@@ -17,7 +17,7 @@ from rich.table import Table
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.sidecar.backend import SidecarBackend
 from ooospec_agents.sidecar.wave import run_wave
-from ooospec_agents.training.card import Outcome, report_card
+from ooospec_agents.training.card import Outcome, percent, report_card
 from ooospec_agents.training.traces import DataError, Request, read_requests
 
 FIGURES = ("function_accuracy", "function_accuracy_multi", "slot_exact", "null_exact", "leading", "call_exact")
@@ -70,15 +70,15 @@ def evaluate(
 def show(card: dict[str, Any], console: Console, name: str = "sidecar") -> None:
     """The card as a table, and its worst errors."""
     table = Table("", *FIGURES)
-    table.add_row(name, *(_percent(card[name]) for name in FIGURES))
+    table.add_row(name, *(percent(card[name]) for name in FIGURES))
     for source, figures in card["by_source"].items():
-        table.add_row(f"  {source}", *(_percent(figures[name]) for name in FIGURES))
+        table.add_row(f"  {source}", *(percent(figures[name]) for name in FIGURES))
     for baseline, figures in card["baselines"].items():
-        table.add_row(baseline.replace("_", "-"), *(_percent(figures[key]) for key in FIGURES))
+        table.add_row(baseline.replace("_", "-"), *(percent(figures[key]) for key in FIGURES))
     console.print(table)
     sure = card["calibration"]
     console.print(
-        f"Valued slots said at 0.9 or more: {_percent(sure['sure_share'])}, right {_percent(sure['sure_right'])}; "
+        f"Valued slots said at 0.9 or more: {percent(sure['sure_share'])}, right {percent(sure['sure_right'])}; "
         f"a {'wave' if name == 'sidecar' else 'request'} took {card['wave_ms_p50'] or 0:.0f} ms (median)."
     )
     console.print("Worst errors, the surest first:")
@@ -89,7 +89,3 @@ def show(card: dict[str, Any], console: Console, name: str = "sidecar") -> None:
 def write(card: dict[str, Any], path: Path) -> None:
     """The card as JSON."""
     path.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"

@@ -12,12 +12,10 @@ from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dic
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from ooospec_agents.sidecar.adapters import WEIGHTS
 from ooospec_agents.training.layout import Encode
 from ooospec_agents.training.pack import Packed
 from ooospec_agents.training.settings import PROJECTIONS, Settings
-
-WEIGHTS = "adapter_model.safetensors"
-"""The file of an adapter's weights."""
 
 
 def fitting_device() -> tuple[torch.device, torch.dtype]:

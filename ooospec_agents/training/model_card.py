@@ -13,6 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ooospec_agents.training.card import percent
+
 CARD = "README.md"
 REPORT = "report_card.json"
 """In the adapter's folder: its own report card, and those it is compared with, by name."""
@@ -88,11 +90,11 @@ def render(record: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]) 
         asked=own["requests"],
         sets=len(own["by_source"]),
         table="\n".join(_table(_rows(own, reports))),
-        said=_percent(sure["sure_share"]),
-        right=_percent(sure["sure_right"]),
+        said=percent(sure["sure_share"]),
+        right=percent(sure["sure_right"]),
         error=sure["expected_error"],
         kinds="\n".join(
-            f"| {kind} | {row['valued_slots']} | {_percent(row['slot_exact'])} | {_percent(row['leading'])} |"
+            f"| {kind} | {row['valued_slots']} | {percent(row['slot_exact'])} | {percent(row['leading'])} |"
             for kind, row in kinds
             if row["valued_slots"]
         ),
@@ -110,13 +112,9 @@ def _table(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> Sequence[str]:
     titles = ["", "requests", *FIGURES.values()]
     head = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     return head + [
-        f"| {name} | {row.get('requests', '')} | " + " | ".join(_percent(row[key]) for key in FIGURES) + " |"
+        f"| {name} | {row.get('requests', '')} | " + " | ".join(percent(row[key]) for key in FIGURES) + " |"
         for name, row in rows
     ]
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
 
 
 app = typer.Typer(add_completion=False)

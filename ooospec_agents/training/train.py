@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from ooospec_agents.sidecar.adapters import WEIGHTS
 from ooospec_agents.training import checkpoint, model
 from ooospec_agents.training.checkpoint import Progress
 from ooospec_agents.training.layout import Part, lay_out
@@ -82,7 +83,7 @@ def train(
     adapted = model.add_adapter(bare, settings).train()
     if start is not None:
         model.start_from(adapted, start)
-        record["started_from"] = file_digest(start / model.WEIGHTS)
+        record["started_from"] = file_digest(start / WEIGHTS)
     parameters = model.trainable(adapted)
     optimiser = torch.optim.AdamW(
         parameters.values(), lr=settings.learning_rate, betas=(0.9, 0.99), weight_decay=settings.weight_decay

@@ -19,6 +19,7 @@ from ooospec_agents.drafting.request import Method
 from ooospec_agents.predictor.folder import PredictorError, find, loader
 from ooospec_agents.predictor.worker import PredictorWorker
 from ooospec_agents.sidecar.gate import WaveGate
+from ooospec_agents.sidecar.wave import MANY
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 from ooospec_agents.vllm_plugin.accelerator import Accelerator
 from ooospec_agents.vllm_plugin.channel import SOCKET_DIR_VARIABLE, ApiChannel
@@ -131,7 +132,7 @@ class EndpointPlugin:
         try:
             model, key = os.environ.get(SIDECAR_MODEL), os.environ.get(SIDECAR_API_KEY)
             # On the target's own cores each question costs the target time.
-            return from_url(url, model, key, narrow=_shares_cores())
+            return from_url(url, model, key, many=0 if _shares_cores() else MANY)
         except ValueError as error:
             self.accelerator.faults.swallow("sidecar", error, ours=True)
             return None

@@ -87,11 +87,9 @@ def test_answer_that_was_cut_off_counts_half() -> None:
     assert hint.calls[0].slots["city"].confidence == 0.5
 
 
-def test_likely_functions() -> None:
-    choice = Choice({0: 0.05, 1: 0.6, 2: 0.3})
-    assert choice.likely(0.1, 3) == [1, 2]
-    assert choice.likely(0.7, 3) == [1]
-    assert Choice().likely(0.1, 3) == []
+def test_functions_are_ranked() -> None:
+    assert Choice({0: 0.05, 1: 0.6, 2: 0.3}).ranked() == [1, 2, 0]
+    assert Choice().ranked() == []
 
 
 UNIT = Slot("unit", ("string",), options=("celsius", "fahrenheit", "fahrenheit scale"))

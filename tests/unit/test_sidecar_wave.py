@@ -11,7 +11,7 @@ from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.hint import Hint
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import Completion
-from ooospec_agents.sidecar.wave import MAX_PROMPTS, run_wave
+from ooospec_agents.sidecar.wave import MANY, MAX_PROMPTS, run_wave
 
 CITY, DAYS = Slot("city", ("string",)), Slot("days", ("integer",))
 WEATHER, MAIL, STOP = Function("weather", slots=(CITY, DAYS)), Function("mail", slots=(CITY,)), Function("stop")
@@ -76,7 +76,7 @@ def asked_functions(script: Script) -> list[str]:
 
 async def test_a_narrow_wave_asks_for_the_likeliest_functions_only() -> None:
     script = Script()
-    await wave(script, Catalog((PLAY, MAIL, WEATHER, Function("stop_weather", slots=(CITY,)), STOP)), narrow=True)
+    await wave(script, Catalog((PLAY, MAIL, WEATHER, Function("stop_weather", slots=(CITY,)), STOP)), many=0)
     assert asked_functions(script) == ["play_music", "play_music", "weather", "weather", "stop_weather"]
 
 
@@ -122,5 +122,12 @@ async def test_only_filters_slots() -> None:
 async def test_of_many_slots_the_likeliest_functions_are_asked_for(slots: int, asked: int) -> None:
     functions = tuple(Function(f"f{i}", slots=tuple(Slot(f"s{j}") for j in range(slots))) for i in range(4))
     script = Script()
-    await wave(script, Catalog(functions))
+    await wave(script, Catalog(functions), many=MANY)
     assert [len(call) for call in script.calls] == [1 + asked]
+
+
+async def test_an_evaluation_asks_for_every_slot_that_a_wave_holds() -> None:
+    functions = tuple(Function(f"f{i}", slots=tuple(Slot(f"s{j}") for j in range(12))) for i in range(5))
+    script = Script()
+    await wave(script, Catalog(functions))
+    assert [len(call) for call in script.calls] == [1 + 5 * 12]
