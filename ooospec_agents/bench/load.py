@@ -1,7 +1,8 @@
 """Several requests at once: tokens a second of ours against stock vLLM's, level by level, and preemptions of both.
 
 A round sends the same requests to each server, one server after the other in alternating order. Prompts' KV is cached
-beforehand, so that decoding is compared; stores are empty at each round.
+beforehand, so that decoding is compared; stores are empty at each round. Where memory does not hold both servers,
+`--plain off` compares with our own server while it drafts nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import httpx
 import typer
@@ -29,6 +30,8 @@ from ooospec_agents.bench.summary import save
 
 LEVELS = (1, 2, 4, 8, 16)
 """Requests at once."""
+Plain = Literal["stock", "off"]
+"""What ours is compared with: stock vLLM, or our own server while it drafts nothing."""
 PREEMPTIONS = re.compile(r"^vllm:num_preemptions_total\{.*\} ([0-9.e+]+)$", re.MULTILINE)
 
 
@@ -123,11 +126,19 @@ def figures(rows: Sequence[Mapping[str, Any]], first: str, second: str) -> list[
     return found
 
 
+def compared(stack: ExitStack, setup: Setup, logs: Path, plain: Plain, drafting: str) -> list[Way]:
+    """What is compared with ours, and ours, on servers that end with the stack."""
+    first = stack.enter_context(stock(setup, logs)) if plain == "stock" else None
+    server = stack.enter_context(ours(setup, logs))
+    return [Way("plain", first) if first else Way("plain", server, "off"), Way("ours", server, drafting)]
+
+
 def main(
     model: Annotated[str, typer.Option(help="Target model: name or folder.")],
     data: Annotated[Path, typer.Option(help="JSONL file or folder of such files.")],
     out: Annotated[Path, typer.Option(help="Result JSON; raw rounds stand beside it as .jsonl.")],
     drafting: Annotated[str, typer.Option(help="How ours drafts: toolspec or lexical.")] = "lexical",
+    plain: Annotated[Plain, typer.Option(help="What ours is compared with.")] = "stock",
     tool_choice: Annotated[str, typer.Option(help="auto or required.")] = "required",
     rounds: Annotated[int, typer.Option(help="Rounds of each level.")] = 4,
     max_tokens: Annotated[int, typer.Option(help="Longest output.")] = 64,
@@ -136,21 +147,21 @@ def main(
     cores: Annotated[str, typer.Option(help="Cores of both servers.")] = "0-1",
     logs: Annotated[Path, typer.Option(help="Folder of the servers' logs.")] = Path("out/logs"),
 ) -> None:
-    """Tokens a second at 1, 2, 4, 8 and 16 requests at once, ours over stock vLLM."""
+    """Tokens a second at 1, 2, 4, 8 and 16 requests at once, ours over stock vLLM or over our server not drafting."""
     options = {"load": model, "drafting": drafting, "tool_choice": tool_choice, "max_tokens": max_tokens}
-    raw = RawLog(out.with_suffix(".jsonl"), options | {"limit": limit, "dtype": dtype, "cores": cores})
+    options |= {"plain": plain, "limit": limit, "dtype": dtype, "cores": cores}
+    raw = RawLog(out.with_suffix(".jsonl"), options)
     setup = Setup(model, dtype=dtype, cores=cores, extra=("--max-num-seqs", str(max(LEVELS))))
     items = load(data, limit, shortest=True)
     with ExitStack() as stack:
-        plain = Way("plain", stack.enter_context(stock(setup, logs)))
-        own = Way("ours", stack.enter_context(ours(setup, logs)), drafting)
+        ways = compared(stack, setup, logs, plain, drafting)
         limits = httpx.Limits(max_connections=2 * max(LEVELS), keepalive_expiry=LIMITS.keepalive_expiry)
         client = stack.enter_context(httpx.Client(timeout=600, limits=limits, trust_env=False))
         progress = TimeLeft(len(LEVELS) * rounds, len(raw.rows))
-        run([plain, own], items, rounds, Sending(client, tool_choice, max_tokens), raw, progress)
+        run(ways, items, rounds, Sending(client, tool_choice, max_tokens), raw, progress)
     found = figures(raw.rows, "plain", "ours")
     facts = {"target": model, "dtype": setup.dtype_used, "cores": cores, "tool_choice": tool_choice}
-    save(out, "load", {**facts, "drafting": drafting, "rows": found})
+    save(out, "load", {**facts, "drafting": drafting, "plain": plain, "rows": found})
     for entry in found:
         typer.echo(f"{entry['at_once']:3} at once: {entry['value']:.2f} [{entry['low']:.2f}, {entry['high']:.2f}]")
 

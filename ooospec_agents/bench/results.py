@@ -233,11 +233,23 @@ def _client_cost(name: str, result: Mapping[str, Any]) -> str:
 
 
 def _load(name: str, result: Mapping[str, Any]) -> str:
+    stock = result.get("plain", "stock") == "stock"
+    other = "stock vLLM's" if stock else "the same server's while it drafts nothing (`off`; memory does not hold two)"
     note = (
-        f"Tokens a second of ours (`{result['drafting']}`) over stock vLLM's, the same requests sent to both at once; "
+        f"Tokens a second of ours (`{result['drafting']}`) over {other}, the same requests sent to each, all at once; "
         f"`{result['tool_choice']}`, {result['dtype']}, cores {result['cores']}; prompts cached, stores cold."
     )
-    head = ["at once", "rounds", "ratio", "stock tokens/s", "ours tokens/s", "preempted stock", "ours", "identical"]
+    plain = "stock" if stock else "off"
+    head = [
+        "at once",
+        "rounds",
+        "ratio",
+        f"{plain} tokens/s",
+        "ours tokens/s",
+        f"preempted {plain}",
+        "ours",
+        "identical",
+    ]
     rows = [
         [
             row["at_once"], row["rounds"], _interval(row["value"], row["low"], row["high"]),
@@ -335,9 +347,9 @@ def headline(folder: Path) -> str:
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for file in sorted(folder.glob("*.json")):
         result = json.loads(file.read_text(encoding="utf-8"))
-        if result["kind"] != "bench":
-            continue
-        rows = result["rows"]
+        rows = result["rows"] if result["kind"] == "bench" else []
+        if not any(row["method"] in ("lexical", "ooospec") for row in rows):
+            continue  # of others alone: which of their settings is best, say
         whole = "all" if any(row["dataset"] == "all" for row in rows) else rows[0]["dataset"]
         stores = str(result["stores"]).partition(":")[0]
         key = (Path(result["target"]).name, f"`{result['tool_choice']}`", result["setting"], stores)

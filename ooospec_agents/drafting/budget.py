@@ -14,8 +14,12 @@ MEMORY = 0.99
 OUTLIER = 3.0
 """A step this many times slower than expected says something of the machine's other work, not of its tokens."""
 MARGIN = 1.3
-"""Probabilities are guesses too: a token must be likelier than its price by this factor."""
-FLOOR_BOUNDS = (0.02, 0.6)
+"""Probabilities are guesses too: a token's odds must be better than its price's by this factor."""
+FLOOR_BOUNDS = (0.02, 0.95)
+NOTHING = 1.01
+"""A floor under which everything is."""
+LOOK_AGAIN = 16
+"""Steps of which one drafts what is all but certain at any price: steps that are all alike tell no price."""
 SURE = 0.93
 """A piece this likely to follow the one before is no place to ask whether to stop before or after it."""
 
@@ -26,20 +30,40 @@ class Budget:
     One for all requests of a worker.
 
     Args:
-        price: Of one more token in a step, in steps of one token, until it was measured.
+        price: Of one more token in a step of one request, in steps of one token, until it was measured.
     """
 
     def __init__(self, price: float = DEFAULT_PRICE) -> None:
         self._weight = self._tokens = self._seconds = self._tokens2 = self._product = 0.0
         self._count = 0
+        self._base, self._slope = 1.0 - price, price
+        self._measured = False
         self._rows = 1
-        self._price = price
+        self._steps = 0
+
+    def serve(self, rows: int) -> None:
+        """A step of so many requests is drafted for now."""
+        self._rows = rows
+        self._steps += 1
+
+    @property
+    def price(self) -> float:
+        """Price of one more token in the step, in what one request's step less is worth.
+
+        Each of n requests has 1/n of a step's base. Where others take its place, a request that ends earlier saves
+        that share; where none come, the base is paid until the slowest has ended, and it saves that only if it is the
+        slowest: one of n again. The worth is in the middle, 1 in the root of n of the share.
+        """
+        worth = self._base / (self._rows * math.sqrt(self._rows))
+        return self._slope / (worth + self._slope)
 
     @property
     def floor(self) -> float:
-        """Joint probability under which a token is not worth its place in the step."""
+        """Joint probability under which a token is not worth its place in the step; above 1: none is."""
         low, high = FLOOR_BOUNDS
-        return min(max(MARGIN * self._price, low), high)
+        price = self.price
+        floor = max(MARGIN * price / (1 + (MARGIN - 1) * price), low)
+        return floor if floor <= high else NOTHING if self._steps % LOOK_AGAIN else high
 
     def best_length(self, ends: Sequence[int], joint: Sequence[float]) -> int:
         """How many tokens of a draft to propose now, that the whole takes the least time.
@@ -54,7 +78,7 @@ class Budget:
         """
         if not ends:
             return 0
-        price = self._price
+        price = self.price
         stops = [(0, 1.0, 1.0)]
         for at in range(len(ends) - 1):
             before = joint[at - 1] if at else 1.0
@@ -76,30 +100,21 @@ class Budget:
             left[at] = least
         return stops[best][0]
 
-    def observe(self, tokens: int, seconds: float, rows: int = 1) -> None:
-        """Take note of a step that verified `tokens` tokens of `rows` requests in `seconds`."""
-        line = self._line()
-        if line is not None and seconds > OUTLIER * (line[0] + line[1] * tokens):
+    def observe(self, tokens: int, seconds: float) -> None:
+        """Take note of a step that verified `tokens` tokens, of all its requests together, in `seconds`."""
+        if self._measured and seconds > OUTLIER * (self._base + self._slope * tokens):
             return
         self._count += 1
-        self._rows = rows
         self._weight = self._weight * MEMORY + 1.0
         self._tokens = self._tokens * MEMORY + tokens
         self._seconds = self._seconds * MEMORY + seconds
         self._tokens2 = self._tokens2 * MEMORY + tokens * tokens
         self._product = self._product * MEMORY + tokens * seconds
-        line = self._line()
-        if line is not None:
-            base, slope = line
-            self._price = slope / (base / rows + slope)
-
-    def _line(self) -> tuple[float, float] | None:
-        """Seconds of a step without tokens, and seconds of each token; None while they cannot be told apart."""
-        if self._count < ENOUGH:
-            return None
         spread = self._weight * self._tokens2 - self._tokens**2
-        if spread <= self._weight:
-            return None
+        if self._count < ENOUGH or spread <= self._weight:
+            return  # too few, or too much alike, to tell base and slope apart
         slope = (self._weight * self._product - self._tokens * self._seconds) / spread
         base = (self._seconds - slope * self._tokens) / self._weight
-        return (base, max(slope, 0.0)) if base > 0 else None
+        if base <= 0:  # tokens cost more, the more there are: none of them is free
+            base, slope = 0.0, self._seconds / self._tokens
+        self._base, self._slope, self._measured = base, max(slope, 0.0), True

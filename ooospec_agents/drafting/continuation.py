@@ -21,6 +21,8 @@ from ooospec_agents.formats.wire import WireFormat
 NUMERIC = {"integer", "number"}
 MAX_TEXT = 240
 """Characters written on at most: as many as a draft holds, and a few more."""
+BEYOND = 12
+"""Characters behind the last piece that the tokenizer is shown, since it may join what ends there to what follows."""
 LITTLE = 4
 """Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
 WHOLE_NUMBER = 0.4
@@ -35,6 +37,9 @@ class Continuation:
         expectation: What is expected.
         wire_format: The format expected before the target has shown its own.
         floor: Joint probability under which nothing more is drafted.
+
+    Attributes:
+        beyond: How the text goes on behind the last piece, for the tokenizer alone.
     """
 
     comma, close = ",", "}"
@@ -45,6 +50,7 @@ class Continuation:
         self._style = cursor.style
         self._skip = cursor.partial
         self._pieces: list[Piece] = []
+        self.beyond = ""
         self._joint = 1.0
         self._length = 0
         open_call = bool(cursor.calls) and cursor.inside
@@ -84,7 +90,7 @@ class Continuation:
         text = "".join(piece.text for piece in self._pieces)
         if self._pieces and self._joint > guess.confidence and not guess.value.startswith(text):
             return
-        self._pieces, self._skip, self._joint, self._length = [], "", 1.0, 0
+        self._pieces, self.beyond, self._skip, self._joint, self._length = [], "", "", 1.0, 0
         for word, sure in word_by_word(guess):
             self._emit("text", word, guess.source, sure)
 
@@ -101,8 +107,11 @@ class Continuation:
             return
         self._joint *= confidence
         self._length += len(text)
-        if self._joint < self._floor or self._length > MAX_TEXT:
-            raise Stop
+        if self.beyond or self._joint < self._floor or self._length > MAX_TEXT:
+            self.beyond += text
+            if not self._pieces or len(self.beyond) >= BEYOND:
+                raise Stop
+            return
         self._pieces.append(Piece(kind, text, source, self._joint))
 
     def _gap(self, gap: Gap, level: int) -> None:
@@ -182,7 +191,7 @@ class Continuation:
             self._before_call()
             raise Stop
         self._emit("end", ending, "dialect" if endings else "schema", 1 - more)
-        if not self._skip:
+        if not self._skip and not self.beyond:
             self._pieces.append(Piece("stop", "", "schema", self._joint * 0.9))
         raise Stop
 
@@ -312,6 +321,8 @@ class Continuation:
             self._go_on(beginning[0], slot)
         elif beginning:
             self._emit("value", beginning, "schema", 0.97)
+        elif self.beyond:
+            raise Stop
         elif self._pieces and not self._pieces[-1].text.strip() and not (known and set(known.types) & NUMERIC):
             self._pieces.pop()  # most tokenizers join a space to the word that follows, but not to a number
         raise Stop

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import MAX_TEXT
+from ooospec_agents.drafting.continuation import BEYOND, MAX_TEXT
 from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.notations import continuation_for, cursor_for
@@ -151,8 +151,9 @@ class Drafter:
             limit: Most tokens.
             afresh: Think again, although the target wrote what was expected and the expectation goes on.
         """
-        if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling"):
-            return Draft([], [])
+        if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling") or self._budget.floor > 1:
+            self._last = Draft([], [])
+            return self._last
         self._plan = (None if afresh else self._ahead) or self._planned()
         self._last = self._plan.draft(limit, self._budget) if self._plan is not None else Draft([], [])
         _count(self._drafted, self._last.sources)
@@ -193,15 +194,17 @@ class Drafter:
         self._ahead = plan.after(done) if plan is not None and agreed else None
         self._plan = None  # of no use from the next place on, should nothing be drafted here
 
-    def _known_output(self) -> list[Piece]:
-        """What is left of the output that the hint knows, while the target agrees with it."""
+    def _known_output(self) -> tuple[list[Piece], str]:
+        """What is left of the output that the hint knows, while the target agrees with it; and how that goes on."""
         output = self._expectation.output
         written = self._cursor.text
         if not output or not output.startswith(written):
-            return []
+            return [], ""
         rest = output[len(written) :]
         pieces = [Piece("text", rest[:MAX_TEXT], "hint", KNOWN)] if rest else []
-        return pieces if len(rest) > MAX_TEXT else [*pieces, Piece("stop", "", "hint", KNOWN)]
+        if len(rest) > MAX_TEXT:
+            return pieces, rest[MAX_TEXT : MAX_TEXT + BEYOND]
+        return [*pieces, Piece("stop", "", "hint", KNOWN)], ""
 
     def _score(self, new: list[int]) -> int:
         accepted = 0
@@ -239,17 +242,18 @@ class Drafter:
         self._judged = len(segments)
 
     def _planned(self) -> Plan | None:
-        pieces = self._known_output() or (
-            continuation_for(self._cursor, self._expectation, self._format, self._budget.floor).pieces()
-        )
+        pieces, beyond = self._known_output()
+        if not pieces:
+            continuation = continuation_for(self._cursor, self._expectation, self._format, self._budget.floor)
+            pieces, beyond = continuation.pieces(), continuation.beyond
         if not pieces:
             return None
         text = "".join(piece.text for piece in pieces)
-        tokens = self._encode(text) if text else []
+        tokens = self._encode(text + beyond) if text else []
         known = _lengths(self._codec)
         ends = pieces[-1].kind == "stop" and self._stop_ids and self._decoded_to == len(self._ids)
         lengths = [known[token] for token in tokens]
-        return Plan.of(pieces, tokens, lengths, self._stop_ids[0] if ends else None)
+        return Plan.of(pieces, tokens, lengths, self._stop_ids[0] if ends else None, len(beyond))
 
     def _encode(self, text: str) -> list[int]:
         if self._decoded_to != len(self._ids):

@@ -39,17 +39,22 @@ class Plan(NamedTuple):
     to_end: bool
 
     @staticmethod
-    def of(pieces: Sequence[Piece], tokens: list[int], lengths: Sequence[int], stop: int | None) -> Plan:
+    def of(
+        pieces: Sequence[Piece], tokens: list[int], lengths: Sequence[int], stop: int | None = None, beyond: int = 0
+    ) -> Plan:
         """The plan of pieces.
 
         Args:
             pieces: At least one.
-            tokens: Ids of their texts joined.
+            tokens: Ids of their texts joined, and of so much of what follows as the tokenizer may join to them.
             lengths: Characters of each token.
             stop: The id that ends the output, if the pieces reach that far.
+            beyond: Characters behind the pieces; a token that begins there is no part of the plan.
         """
         starts = list(accumulate(lengths, initial=0))
-        starts.pop()
+        if beyond:
+            tokens = tokens[: bisect_left(starts, starts[-1] - beyond)]
+        del starts[len(tokens) :]
         sources: list[str] = []
         ends: list[int] = []
         at = 0

@@ -132,6 +132,7 @@ class Proposer:
         # First, so that a request which takes up the id of an ended one is not swept away with it.
         self._sweep(requests)
         hints = self._read_messages()
+        self._budget.serve(max(len(sampled_token_ids), 1))
         width = min(self._width, max(MAX_STEP_TOKENS // max(len(sampled_token_ids), 1), 1))
         drafts = []
         for req_id, new in zip(req_ids, sampled_token_ids, strict=True):
@@ -150,7 +151,7 @@ class Proposer:
         """Tell the budget what the step that ends here cost: the same rows as before it, none of them prefilling."""
         rows, tokens, since = self._last_step
         if rows == req_ids and all(sampled_token_ids):
-            self._budget.observe(tokens, time.perf_counter() - since, len(rows))
+            self._budget.observe(tokens, time.perf_counter() - since)
 
     def _read_messages(self) -> dict[str, HintMessage]:
         """Take in what has come; the hints among it, by the id of their request."""

@@ -2,31 +2,52 @@
 
 import pytest
 
-from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, MARGIN, Budget
+from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, LOOK_AGAIN, MARGIN, NOTHING, Budget
+
+
+def floor_of(price: float) -> float:
+    """The probability of which the odds are MARGIN times those of the price."""
+    odds = MARGIN * price / (1 - price)
+    return odds / (1 + odds)
 
 
 def serve(budget: Budget, base: float, slope: float, steps: int = 200, rows: int = 1) -> None:
+    budget.serve(rows)
     for step in range(steps):
         tokens = 1 + step * 7 % 41
-        budget.observe(tokens, base + slope * tokens, rows)
+        budget.observe(tokens, base + slope * tokens)
 
 
 def test_before_enough_steps_the_default_holds() -> None:
     budget = Budget()
     serve(budget, 1.0, 0.5, steps=ENOUGH - 1)
-    assert budget.floor == pytest.approx(MARGIN * DEFAULT_PRICE)
+    assert budget.floor == pytest.approx(floor_of(DEFAULT_PRICE))
 
 
 def test_the_price_is_found() -> None:
     budget = Budget()
     serve(budget, 0.1, 0.01)
-    assert budget.floor == pytest.approx(MARGIN * 0.01 / 0.11)
+    assert budget.floor == pytest.approx(floor_of(0.01 / 0.11))
 
 
-def test_a_machine_where_tokens_cost_whole_steps_drafts_only_what_is_sure() -> None:
+def test_where_tokens_cost_whole_steps_nothing_is_drafted_but_now_and_then_what_is_sure() -> None:
     budget = Budget()
     serve(budget, 0.0001, 0.1)
-    assert budget.floor == 0.6
+    floors = []
+    for _ in range(2 * LOOK_AGAIN):
+        budget.serve(1)
+        floors.append(budget.floor)
+    assert floors.count(0.95) == 2
+    assert floors.count(NOTHING) == 2 * LOOK_AGAIN - 2
+    assert NOTHING > 1
+
+
+def test_where_a_step_has_no_base_a_token_costs_a_whole_step() -> None:
+    budget = Budget()
+    for step in range(200):
+        tokens = 16 + step * 7 % 41
+        budget.observe(tokens, 0.01 * tokens * tokens)
+    assert budget.price == 1.0
 
 
 def test_tokens_that_cost_nothing_are_drafted_freely() -> None:
@@ -37,8 +58,23 @@ def test_tokens_that_cost_nothing_are_drafted_freely() -> None:
 
 def test_in_a_batch_a_saved_step_is_worth_less() -> None:
     budget = Budget()
-    serve(budget, 0.1, 0.01, rows=5)
-    assert budget.floor == pytest.approx(MARGIN * 0.01 / 0.03)
+    serve(budget, 0.1, 0.01, rows=4)
+    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 8 + 0.01)))
+
+
+def test_before_anything_is_measured_a_batch_drafts_less() -> None:
+    budget = Budget(0.1)
+    budget.serve(9)
+    assert budget.price == pytest.approx(0.1 / (0.9 / 27 + 0.1))
+
+
+def test_when_the_batch_shrinks_steps_are_worth_more_at_once() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.01, rows=16)
+    crowded = budget.price
+    budget.serve(1)
+    assert crowded == pytest.approx(0.01 / (0.1 / 64 + 0.01))
+    assert budget.floor == pytest.approx(floor_of(0.01 / 0.11))
 
 
 @pytest.mark.parametrize(
@@ -77,4 +113,12 @@ def test_steps_of_one_length_tell_no_price() -> None:
     budget = Budget()
     for _ in range(100):
         budget.observe(1, 0.1)
-    assert budget.floor == pytest.approx(MARGIN * DEFAULT_PRICE)
+    assert budget.floor == pytest.approx(floor_of(DEFAULT_PRICE))
+
+
+def test_what_was_measured_holds_while_steps_are_all_alike() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.01)
+    for _ in range(2000):
+        budget.observe(1, 0.11)
+    assert budget.floor == pytest.approx(floor_of(0.01 / 0.11))

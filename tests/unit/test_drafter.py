@@ -249,6 +249,36 @@ def test_parallel_calls_of_a_hint_are_drafted_one_after_the_other() -> None:
     assert serve(drafter(spec()), text, hints={0: hinted}) <= 3
 
 
+class JoiningLetters(Letters):
+    """Letters, but a quotation mark is one token with the space before it."""
+
+    joined = "\ue000"
+
+    def encode(self, text: str) -> list[int]:
+        return super().encode(text.replace(' "', self.joined))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return super().decode(ids).replace(self.joined, ' "')
+
+
+def test_a_draft_that_stops_at_a_doubt_ends_in_the_token_that_the_target_writes_there() -> None:
+    codec = JoiningLetters()
+    made = Drafter(spec("lexical"), codec, Stores(), stop_ids=[STOP], budget=Budget(0.6))
+    written, _, rest = output().partition('"place"')
+    made.commit(codec.encode(written))
+    draft = made.draft(500).tokens
+    assert codec.decode(draft) == '"place": "'
+    assert draft == codec.encode(f'"place"{rest}')[: len(draft)]
+
+
+def test_at_a_price_that_nothing_is_worth_nothing_is_drafted() -> None:
+    budget = Budget(1.0)
+    made = Drafter(spec("lexical"), Letters(), Stores(), stop_ids=[STOP], budget=budget)
+    made.commit(Letters().encode(output()[:30]))
+    budget.serve(1)
+    assert made.draft(500).tokens == []
+
+
 def test_a_draft_keeps_to_its_limit() -> None:
     request = drafter(spec())
     request.offer(hint(), 0.0)

@@ -20,6 +20,19 @@ def test_a_draft_is_as_long_as_the_limit_allows() -> None:
     assert plan().draft(2, Budget(price=0.0)) == Draft([1, 2], ["schema", "schema"])
 
 
+def test_what_follows_shapes_the_last_token_but_is_no_part_of_the_plan() -> None:
+    # "abc", "de" and beyond them "fgh", as tokens "ab", "cd", "ef", "gh".
+    made = Plan.of(PIECES[:2], [1, 2, 3, 4], [2, 2, 2, 2], beyond=3)
+    assert (made.tokens, made.sources, made.ends) == ([1, 2, 3], ["schema", "schema", "hint"], [2, 3])
+
+
+def test_characters_of_several_tokens_do_not_shift_what_follows() -> None:
+    # Each token of a character that takes three decodes to one mark.
+    made = Plan.of([Piece("text", "a\u2014", "copy", 0.9)], [1, 2, 3, 4, 5], [1, 1, 1, 1, 2], beyond=2)
+    assert made.tokens == [1, 2, 3, 4]
+    assert made.ends == [4]
+
+
 def test_what_came_true_is_no_longer_doubted() -> None:
     left = plan().after(2)
     assert left is not None

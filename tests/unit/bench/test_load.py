@@ -1,14 +1,17 @@
 """Requests sent at once."""
 
 from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ooospec_agents.bench.data import Item
-from ooospec_agents.bench.load import LEVELS, Sending, Way, figures, preemptions, run
+from ooospec_agents.bench.load import LEVELS, Sending, Way, compared, figures, preemptions, run
 from ooospec_agents.bench.progress import TimeLeft
 from ooospec_agents.bench.rawlog import RawLog
-from ooospec_agents.bench.servers import Server
+from ooospec_agents.bench.servers import Server, Setup
 
 COUNTED = (
     "# TYPE vllm:num_preemptions_total counter\n"
@@ -55,6 +58,26 @@ def test_a_stopped_run_goes_on(target: Any, make_item: Callable[..., Item], tmp_
     rows = rounds(target, make_item, tmp_path / "r.jsonl", 2)
     assert len(rows) == 2 * len(LEVELS)
     assert len(target.bodies) == 2 * before
+
+
+@pytest.mark.parametrize(("plain", "started"), [("stock", ["stock", "ours"]), ("off", ["ours"])])
+def test_where_two_servers_do_not_fit_ours_is_compared_with_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plain: Any, started: list[str]
+) -> None:
+    names: list[str] = []
+    for name in ("stock", "ours"):
+
+        def start(*_: Any, name: str = name) -> Any:
+            names.append(name)
+            return nullcontext(Server(f"http://{name}", "m"))
+
+        monkeypatch.setattr(f"ooospec_agents.bench.load.{name}", start)
+    with ExitStack() as stack:
+        first, second = compared(stack, Setup("m"), tmp_path, plain, "lexical")
+    assert names == started
+    assert first.server.url == f"http://{started[0]}"
+    assert second == Way("ours", Server("http://ours", "m"), "lexical")
+    assert first.xargs().get("ooospec") == (None if plain == "stock" else "off")
 
 
 def test_preemptions_of_all_engines_are_counted(target: Any) -> None:
