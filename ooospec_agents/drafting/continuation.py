@@ -109,7 +109,7 @@ class Continuation:
         self._length += len(text)
         if self.beyond or self._joint < self._floor or self._length > MAX_TEXT:
             self.beyond += text
-            if not self._pieces or len(self.beyond) >= BEYOND:
+            if not self._pieces or len(self.beyond) >= BEYOND or self._length > MAX_TEXT:
                 raise Stop
             return
         self._pieces.append(Piece(kind, text, source, self._joint))
@@ -302,7 +302,8 @@ class Continuation:
     def _slot_value(self, slot: str) -> None:
         if slot not in self._written:
             self._written.append(slot)
-        guess = self._first_fit(self._expectation.values(self._name, slot, self._call))
+        # Behind the last piece a value is of no use but for how it begins.
+        guess = None if self.beyond else self._first_fit(self._expectation.values(self._name, slot, self._call))
         if guess is not None and (self._skip or self._joint * guess.confidence >= self._floor):
             text = rendered(guess, self._style_for(guess))
             self._taken.add(text)
@@ -316,13 +317,13 @@ class Continuation:
     def _open_value(self, slot: str) -> None:
         known = self._slot(slot)
         beginning = self._beginning(known) if known is not None else ""
-        if beginning[:1] in "[{" and beginning:
+        if self.beyond:
+            self._emit("value", beginning, "schema", 1.0)
+        elif beginning[:1] in "[{" and beginning:
             self._emit("value", beginning[0], "schema", 0.97)
             self._go_on(beginning[0], slot)
         elif beginning:
             self._emit("value", beginning, "schema", 0.97)
-        elif self.beyond:
-            raise Stop
         elif self._pieces and not self._pieces[-1].text.strip() and not (known and set(known.types) & NUMERIC):
             self._pieces.pop()  # most tokenizers join a space to the word that follows, but not to a number
         raise Stop
