@@ -10,7 +10,7 @@ from ooospec_agents.drafting.containers import LITERAL, GoingOn
 from ooospec_agents.drafting.cursor import ARGUMENTS_LEVEL, CALL_LEVEL, WHITESPACE, Cursor
 from ooospec_agents.drafting.expectation import FIXED, Expectation, SlotPlan, none_filled, rendered
 from ooospec_agents.drafting.memory import commonest
-from ooospec_agents.drafting.piece import Piece, PieceKind, Stop
+from ooospec_agents.drafting.piece import Piece, PieceWriter, Stop
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after
 from ooospec_agents.drafting.sources.schema import opening_of
@@ -19,17 +19,13 @@ from ooospec_agents.formats.style import Gap, Style, quoted, unescape
 from ooospec_agents.formats.wire import WireFormat
 
 NUMERIC = {"integer", "number"}
-MAX_TEXT = 240
-"""Characters written on at most: as many as a draft holds, and a few more."""
-BEYOND = 12
-"""Characters behind the last piece that the tokenizer is shown, since it may join what ends there to what follows."""
 LITTLE = 4
 """Characters up to which a continuation is hardly worth a draft: then text that went on from here before counts."""
 WHOLE_NUMBER = 0.4
 """Probability that a number that nobody expected ends after the digits that it has begun with."""
 
 
-class Continuation:
+class Continuation(PieceWriter):
     """Writes on from a cursor until the joint probability falls under a floor.
 
     Args:
@@ -37,22 +33,15 @@ class Continuation:
         expectation: What is expected.
         wire_format: The format expected before the target has shown its own.
         floor: Joint probability under which nothing more is drafted.
-
-    Attributes:
-        beyond: How the text goes on behind the last piece, for the tokenizer alone.
     """
 
     comma, close = ",", "}"
     """What stands between two arguments, and after the last."""
 
     def __init__(self, cursor: Cursor, expectation: Expectation, wire_format: WireFormat, floor: float) -> None:
-        self._cursor, self._expectation, self._format, self._floor = cursor, expectation, wire_format, floor
+        super().__init__(floor, cursor.partial)
+        self._cursor, self._expectation, self._format = cursor, expectation, wire_format
         self._style = cursor.style
-        self._skip = cursor.partial
-        self._pieces: list[Piece] = []
-        self.beyond = ""
-        self._joint = 1.0
-        self._length = 0
         open_call = bool(cursor.calls) and cursor.inside
         self._call = len(cursor.calls) - open_call
         self._name = cursor.call.name if open_call else ""
@@ -90,29 +79,9 @@ class Continuation:
         text = "".join(piece.text for piece in self._pieces)
         if self._pieces and self._joint > guess.confidence and not guess.value.startswith(text):
             return
-        self._pieces, self.beyond, self._skip, self._joint, self._length = [], "", "", 1.0, 0
+        self._write_anew("")
         for word, sure in word_by_word(guess):
             self._emit("text", word, guess.source, sure)
-
-    def _emit(self, kind: PieceKind, text: str, source: str, confidence: float) -> None:
-        if self._skip:
-            if self._skip.startswith(text):
-                self._skip = self._skip[len(text) :]
-                return
-            if not text.startswith(self._skip):
-                raise Stop
-            text, self._skip = text[len(self._skip) :], ""
-            confidence = max(confidence, 0.5 + 0.5 * confidence)
-        if not text:
-            return
-        self._joint *= confidence
-        self._length += len(text)
-        if self.beyond or self._joint < self._floor or self._length > MAX_TEXT:
-            self.beyond += text
-            if not self._pieces or len(self.beyond) >= BEYOND or self._length > MAX_TEXT:
-                raise Stop
-            return
-        self._pieces.append(Piece(kind, text, source, self._joint))
 
     def _gap(self, gap: Gap, level: int) -> None:
         expected = self._style.gap(gap, level)

@@ -9,11 +9,10 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import BEYOND, MAX_TEXT
 from ooospec_agents.drafting.expectation import Expectation
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.notations import continuation_for, cursor_for
-from ooospec_agents.drafting.piece import Piece
+from ooospec_agents.drafting.piece import BEYOND, MAX_TEXT, Piece
 from ooospec_agents.drafting.plan import Draft, Plan
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
@@ -104,7 +103,7 @@ class Drafter:
         """Plan before the first token is there; the first draft goes on from it if that token is as expected."""
         if not self._ids and self.spec.method not in ("off", "ceiling"):
             self._expectation.look_ahead()
-            self._plan = self._planned()
+            self._plan = self._planned(self._budget.floor)
 
     def begin(self) -> bool:
         """The request begins, of which it was thought ahead: whether a drafter made now would know no more."""
@@ -151,10 +150,11 @@ class Drafter:
             limit: Most tokens.
             afresh: Think again, although the target wrote what was expected and the expectation goes on.
         """
-        if limit <= 0 or self._ended or self.spec.method in ("off", "ceiling") or self._budget.floor > 1:
+        floor = self._budget.floor
+        if limit <= 0 or floor > 1 or self._ended or self.spec.method in ("off", "ceiling"):
             self._last = Draft([], [])
             return self._last
-        self._plan = (None if afresh else self._ahead) or self._planned()
+        self._plan = (None if afresh else self._ahead) or self._planned(floor)
         self._last = self._plan.draft(limit, self._budget) if self._plan is not None else Draft([], [])
         _count(self._drafted, self._last.sources)
         return self._last
@@ -241,10 +241,10 @@ class Drafter:
                     self._ahead = None  # it relied on who was wrong
         self._judged = len(segments)
 
-    def _planned(self) -> Plan | None:
+    def _planned(self, floor: float) -> Plan | None:
         pieces, beyond = self._known_output()
         if not pieces:
-            continuation = continuation_for(self._cursor, self._expectation, self._format, self._budget.floor)
+            continuation = continuation_for(self._cursor, self._expectation, self._format, floor)
             pieces, beyond = continuation.pieces(), continuation.beyond
         if not pieces:
             return None

@@ -132,8 +132,9 @@ class Proposer:
         # First, so that a request which takes up the id of an ended one is not swept away with it.
         self._sweep(requests)
         hints = self._read_messages()
-        self._budget.serve(max(len(sampled_token_ids), 1))
-        width = min(self._width, max(MAX_STEP_TOKENS // max(len(sampled_token_ids), 1), 1))
+        rows = max(len(sampled_token_ids), 1)
+        self._budget.serve(rows)
+        width = min(self._width, max(MAX_STEP_TOKENS // rows, 1))
         drafts = []
         for req_id, new in zip(req_ids, sampled_token_ids, strict=True):
             draft: list[int] = []

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import Budget
-from ooospec_agents.drafting.continuation import MAX_TEXT
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.notations import continuation_for
+from ooospec_agents.drafting.piece import MAX_TEXT
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FLAT, FORMATS, Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
