@@ -14,6 +14,7 @@ from typing import Any
 from ooospec_agents.bench.requests import Answer
 from ooospec_agents.bench.stats import ratio_of_totals
 from ooospec_agents.files import replacing
+from ooospec_agents.processor import vector_unit
 
 BASELINES = ("ar", "off")
 """What the others are compared with: stock vLLM, or, where it was not asked, our server not drafting."""
@@ -182,7 +183,7 @@ def machine() -> dict[str, Any]:
         except PackageNotFoundError:
             continue
     return {
-        "cpu": platform.machine(),
+        "cpu": " ".join(filter(None, (platform.machine(), vector_unit()))),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         **versions,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ooospec_agents.drafting.flow import UNKNOWN
+
 DEFAULT_PRICE = 0.07
 """Price of one more token in a step, in steps of one token, until it was measured."""
 ENOUGH = 12
@@ -38,23 +40,28 @@ class Budget:
         self._count = 0
         self._base, self._slope = 1.0 - price, price
         self._measured = False
-        self._rows = 1
+        self._rows, self._followed = 1, UNKNOWN
         self._steps = 0
 
-    def serve(self, rows: int) -> None:
-        """A step of so many requests is drafted for now."""
-        self._rows = rows
+    def serve(self, rows: int, followed: float = UNKNOWN) -> None:
+        """A step is drafted for now.
+
+        Args:
+            rows: Its requests.
+            followed: Share of requests that are followed by another when they end (`Flow.share`).
+        """
+        self._rows, self._followed = rows, followed
         self._steps += 1
 
     @property
     def price(self) -> float:
         """Price of one more token in the step, in what one request's step less is worth.
 
-        Each of n requests has 1/n of a step's base. Where others take its place, a request that ends earlier saves
-        that share; where none come, the base is paid until the slowest has ended, and it saves that only if it is the
-        slowest: one of n again. The worth is in the middle, 1 in the root of n of the share.
+        Each of n requests has 1/n of a step's base. Where another takes its place, a request that ends earlier saves
+        that share; where none comes, the base is paid until the slowest has ended, and it saves that only if it is the
+        slowest: one of n again.
         """
-        worth = self._base / (self._rows * math.sqrt(self._rows))
+        worth = self._base / self._rows * (self._followed + (1 - self._followed) / self._rows)
         return self._slope / (worth + self._slope)
 
     @property

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from ooospec_agents.drafting.budget import Budget
+from ooospec_agents.drafting.flow import Flow
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.privacy import told, trace
 from ooospec_agents.vllm_plugin.ceiling import Ceiling, replay_allowed, replay_ids
@@ -57,6 +58,7 @@ class Proposer:
         self._waiting = WaitingRoom(time.monotonic)
         self._fault_counts: dict[str, int] = {}
         self._budget = Budget()
+        self._flow = Flow()
         self._tally = Tally()
         self._last_step: tuple[list[str], int, float] = ([], 0, 0.0)
 
@@ -133,7 +135,8 @@ class Proposer:
         self._sweep(requests)
         hints = self._read_messages()
         rows = max(len(sampled_token_ids), 1)
-        self._budget.serve(rows)
+        self._flow.step(req_ids)
+        self._budget.serve(rows, self._flow.share)
         width = min(self._width, max(MAX_STEP_TOKENS // rows, 1))
         drafts = []
         for req_id, new in zip(req_ids, sampled_token_ids, strict=True):

@@ -3,6 +3,7 @@
 import pytest
 
 from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, LOOK_AGAIN, MARGIN, NOTHING, Budget
+from ooospec_agents.drafting.flow import UNKNOWN
 
 
 def floor_of(price: float) -> float:
@@ -59,13 +60,16 @@ def test_tokens_that_cost_nothing_are_drafted_freely() -> None:
 def test_in_a_batch_a_saved_step_is_worth_less() -> None:
     budget = Budget()
     serve(budget, 0.1, 0.01, rows=4)
-    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 8 + 0.01)))
+    budget.serve(4, followed=1.0)
+    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 4 + 0.01)))
+    budget.serve(4, followed=0.0)
+    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 16 + 0.01)))
 
 
 def test_before_anything_is_measured_a_batch_drafts_less() -> None:
     budget = Budget(0.1)
-    budget.serve(9)
-    assert budget.price == pytest.approx(0.1 / (0.9 / 27 + 0.1))
+    budget.serve(9, followed=0.0)
+    assert budget.price == pytest.approx(0.1 / (0.9 / 81 + 0.1))
 
 
 def test_when_the_batch_shrinks_steps_are_worth_more_at_once() -> None:
@@ -73,7 +77,7 @@ def test_when_the_batch_shrinks_steps_are_worth_more_at_once() -> None:
     serve(budget, 0.1, 0.01, rows=16)
     crowded = budget.price
     budget.serve(1)
-    assert crowded == pytest.approx(0.01 / (0.1 / 64 + 0.01))
+    assert crowded == pytest.approx(0.01 / (0.1 / 16 * (UNKNOWN + (1 - UNKNOWN) / 16) + 0.01))
     assert budget.floor == pytest.approx(floor_of(0.01 / 0.11))
 
 
