@@ -122,7 +122,7 @@ WORKER = (
     Bound(
         "words",
         "catalogs whose words were read, in each process",
-        ("ooospec_agents/drafting/sources/shared_words.py", "MAX_CATALOGS"),
+        ("ooospec_agents/drafting/sources/functions.py", "MAX_CATALOGS"),
         "catalog",
     ),
 )

@@ -13,9 +13,9 @@ from ooospec_agents.drafting.memory import Memory
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, copy_text, copy_verbatim, with_region
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
-from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.formats.style import Style
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 

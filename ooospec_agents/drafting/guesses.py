@@ -8,8 +8,8 @@ from typing import Any
 
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.sources import Guess
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
-from ooospec_agents.drafting.sources.shared_words import rank_functions
 
 MAX_NAMES = 16
 """Functions ranked, at most."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
-from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 
 MAX_CALLS = 16

@@ -13,9 +13,9 @@ import torch
 
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import schema_guesses
-from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.predictor import model
 from ooospec_agents.predictor.decode import Found, Scores, candidates, likely_starts, mix

@@ -7,11 +7,11 @@ from typing import Any
 
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.conversation import conversation_text
-from ooospec_agents.drafting.sources.shared_words import rank_functions
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.hint import Hint
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import Completion, SidecarBackend
-from ooospec_agents.sidecar.join import MAX_TOKENS, Choice, join, read_choice
+from ooospec_agents.sidecar.join import MAX_TOKENS, Choice, join, read_choice, weighed
 
 MAX_PROMPTS = 64
 """Questions in one wave, at most."""
@@ -68,9 +68,15 @@ async def run_wave(
     asked += [shared + question for question in questions]
     completions: list[Completion] = await backend.complete(asked, MAX_TOKENS) if asked else []
     if len(completions) > len(slots):
-        choice = read_choice(completions.pop(0), indexes, no_call_allowed)
+        choice = weighed(read_choice(completions.pop(0), indexes, no_call_allowed), _by_words(catalog, messages))
     keys = [(index, slot.name) for index, slot in slots]
     return join(catalog, choice, dict(zip(keys, completions, strict=True)))
+
+
+def _by_words(catalog: Catalog, messages: Sequence[Any]) -> dict[int, float]:
+    """Each function's probability by the words that it shares with the conversation."""
+    shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation_text(messages))}
+    return {index: shared[function.name] for index, function in enumerate(catalog.functions)}
 
 
 def _likely(catalog: Catalog, messages: Sequence[Any]) -> list[int]:
@@ -78,8 +84,8 @@ def _likely(catalog: Catalog, messages: Sequence[Any]) -> list[int]:
 
     No model is asked: small ones choose worse than shared words do, and the question would cost a round of its own.
     """
-    ranked = [guess.value for guess in rank_functions(catalog, conversation_text(messages))[:LIKELY]]
-    return [index for index, function in enumerate(catalog.functions) if function.name in ranked]
+    shared = _by_words(catalog, messages)
+    return sorted(sorted(shared, key=lambda index: -shared[index])[:LIKELY])
 
 
 def _slots(catalog: Catalog, indexes: Sequence[int], only: SlotFilter | None) -> list[tuple[int, Slot]]:

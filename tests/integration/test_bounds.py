@@ -25,7 +25,7 @@ from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.cursor import Cursor
 from ooospec_agents.drafting.memory import Memory, Stores
 from ooospec_agents.drafting.request import RequestSpec
-from ooospec_agents.drafting.sources import shared_words
+from ooospec_agents.drafting.sources import functions as ranked
 from ooospec_agents.formats import FLAT
 from ooospec_agents.hint import Hint
 from ooospec_agents.predictor.worker import PredictorWorker
@@ -319,10 +319,10 @@ def trust(count: int) -> int:
 
 
 def words(count: int) -> int:
-    shared_words._known.clear()
+    ranked._known.clear()
     for number in range(count):
-        shared_words._vocabularies(catalog(number))
-    return len(shared_words._known)
+        ranked._known_of(catalog(number))
+    return len(ranked._known)
 
 
 def known_targets(count: int) -> int:

@@ -16,7 +16,7 @@ from ooospec_agents.sidecar.client import RENEWED_AFTER, CompletionsClient
 from ooospec_agents.sidecar.worker import from_url
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
-CATALOG = Catalog((Function("weather", slots=(Slot("city", ("string",)),)), Function("stop")), "id")
+CATALOG = Catalog((Function("weather", slots=(Slot("city", ("string",)),)), Function("stop")), "client")
 MESSAGES = [{"role": "user", "content": "Weather in Oslo?"}]
 TABLE = {"Which tool": " 0", "value of city": " Oslo"}
 

@@ -64,5 +64,5 @@ def test_a_batch_of_which_most_are_gone_for_good_counts_before_it_is_over() -> N
 def test_more_that_come_than_have_gone_are_not_counted() -> None:
     flow = Flow()
     flow.step(["a"])
-    flow.step(names(0, 8) + ["a"])
+    flow.step([*names(0, 8), "a"])
     assert flow.share == UNKNOWN

@@ -9,7 +9,7 @@ import pytest
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.sidecar.backend import Completion
-from ooospec_agents.sidecar.join import Choice, join, read_choice
+from ooospec_agents.sidecar.join import Choice, join, read_choice, weighed
 
 CITY, DAYS = Slot("city", ("string",)), Slot("days", ("integer",))
 CATALOG = Catalog((Function("weather", slots=(CITY, DAYS)), Function("stop"), Function("mail", slots=(CITY,))))
@@ -134,3 +134,19 @@ def test_an_option_that_nobody_thinks_of_is_no_answer() -> None:
 def test_an_option_that_is_no_string_is_scored_as_it_is_written() -> None:
     written = completion(" several", (" several", 0.5), ("\n", 1.0), _3=0.25)
     assert option_of(written, Slot("days", ("integer",), options=(1, 3, 7))) == (3, 0.25)
+
+
+def test_shared_words_weigh_more_than_the_sidecar() -> None:
+    choice = weighed(Choice({0: 0.6, 1: 0.3}, no_call=0.1), {0: 0.5, 1: 0.5})
+    assert choice.functions[0] / choice.functions[1] == pytest.approx(2**0.3)
+    assert sum(choice.functions.values()) == pytest.approx(0.9)
+    assert choice.no_call == 0.1
+
+
+def test_of_what_the_sidecar_says_nothing_words_decide() -> None:
+    assert weighed(Choice({0: 0.0, 1: 0.0}), {0: 0.25, 1: 0.75}).functions == pytest.approx({0: 0.25, 1: 0.75})
+
+
+def test_where_words_say_nothing_the_sidecar_decides() -> None:
+    choice = Choice({0: 0.2, 1: 0.8})
+    assert weighed(choice, {}) is choice

@@ -15,7 +15,7 @@ from ooospec_agents.sidecar.wave import MANY, MAX_PROMPTS, run_wave
 
 CITY, DAYS = Slot("city", ("string",)), Slot("days", ("integer",))
 WEATHER, MAIL, STOP = Function("weather", slots=(CITY, DAYS)), Function("mail", slots=(CITY,)), Function("stop")
-CATALOG = Catalog((WEATHER, MAIL, STOP), "id")
+CATALOG = Catalog((WEATHER, MAIL, STOP), "wave")
 MESSAGES = [{"role": "user", "content": "Weather in Oslo?"}]
 
 

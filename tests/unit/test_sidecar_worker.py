@@ -16,7 +16,7 @@ from ooospec_agents.sidecar.backend import Completion, SidecarError
 from ooospec_agents.sidecar.breaker import CircuitBreaker
 from ooospec_agents.sidecar.worker import SidecarWorker, from_url
 
-CATALOG = Catalog((Function("weather", slots=(Slot("city", ("string",)),)), Function("stop")), "id")
+CATALOG = Catalog((Function("weather", slots=(Slot("city", ("string",)),)), Function("stop")), "worker")
 MESSAGES = [{"role": "user", "content": "Weather in Oslo?"}]
 
 

@@ -10,9 +10,9 @@ from ooospec_agents.drafting.memory import MAX_CALLS_PER_FUNCTION, MAX_FUNCTIONS
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import copy_again, copy_rest, copy_text, ends_after, with_region
 from ooospec_agents.drafting.sources.dates import Day, find_days, find_times, written
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
 from ooospec_agents.drafting.sources.schema import opening_of, schema_guesses
-from ooospec_agents.drafting.sources.shared_words import rank_functions
 from ooospec_agents.drafting.sources.spans import PROPER, Spans
 from ooospec_agents.formats import FLAT, FORMATS, Style
 
