@@ -48,26 +48,27 @@ def _likeliest_option(completion: Completion, slot: Slot) -> SlotHint | None:
     return None if read is None else read.model_copy(update={"confidence": min(likely[best], 1.0)})
 
 
-def read_choice(completion: Completion, indexes: Iterable[int], no_call_allowed: bool) -> Choice:
-    """The probabilities of the functions, read off the answer and the likeliest tokens beside it."""
+def read_choice(completion: Completion, indexes: Iterable[int]) -> Choice:
+    """The probabilities of the functions and of no call, read off the answer and the likeliest tokens beside it."""
     functions = {index: _probability(completion, f" {index}") for index in indexes}
-    return Choice(functions, _probability(completion, f" {NO_CALL}") if no_call_allowed else 0.0)
+    return Choice(functions, _probability(completion, f" {NO_CALL}"))
 
 
-def weighed(choice: Choice, shared: Mapping[int, float]) -> Choice:
+def weighed(choice: Choice, shared: Mapping[int, float], *, no_call_allowed: bool) -> Choice:
     """The choice, with what shared words say of each function weighed in: they choose better than a small model does.
 
     Args:
-        choice: The sidecar's own.
+        choice: The sidecar's own. Where it says nothing of any function, nor of no call, it stays as it is.
         shared: A probability for each of its functions, by index, from words alone.
+        no_call_allowed: Whether the target may call nothing.
     """
-    own = {index: max(said, LEAST) ** SAY for index, said in choice.functions.items()}
-    parts = {index: share * shared.get(index, 0.0) for index, share in own.items()}
-    total = sum(parts.values())
-    if not total:
+    if choice.no_call == 0.0 and not any(choice.functions.values()):
         return choice
-    left = max(1.0 - choice.no_call, 0.0)
-    return Choice({index: left * part / total for index, part in parts.items()}, choice.no_call)
+    own = {index: max(said, LEAST) ** SAY for index, said in choice.functions.items()}
+    parts = {index: part * shared[index] for index, part in own.items()}
+    no_call = min(choice.no_call, 1.0) if no_call_allowed else 0.0
+    share = (1.0 - no_call) / sum(parts.values())
+    return Choice({index: share * part for index, part in parts.items()}, no_call)
 
 
 def _probability(completion: Completion, answer: str) -> float:

@@ -68,7 +68,8 @@ async def run_wave(
     asked += [shared + question for question in questions]
     completions: list[Completion] = await backend.complete(asked, MAX_TOKENS) if asked else []
     if len(completions) > len(slots):
-        choice = weighed(read_choice(completions.pop(0), indexes, no_call_allowed), _by_words(catalog, messages))
+        said = read_choice(completions.pop(0), indexes)
+        choice = weighed(said, _by_words(catalog, messages), no_call_allowed=no_call_allowed)
     keys = [(index, slot.name) for index, slot in slots]
     return join(catalog, choice, dict(zip(keys, completions, strict=True)))
 

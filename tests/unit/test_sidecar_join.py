@@ -25,32 +25,35 @@ def completion(text: str, *tokens: tuple[str, float], **others: float) -> Comple
 
 
 def test_probability_of_the_given_answer_includes_its_end() -> None:
-    choice = read_choice(completion(" 1", (" ", 0.5), ("1", 0.8), ("\n", 0.5)), range(3), no_call_allowed=True)
+    choice = read_choice(completion(" 1", (" ", 0.5), ("1", 0.8), ("\n", 0.5)), range(3))
     assert choice.functions == pytest.approx({0: 0.0, 1: 0.2, 2: 0.0})
 
 
 def test_probability_of_what_stands_beside_it() -> None:
     answer = completion(" 1", (" 1", 0.6), ("\n", 1.0), _0=0.3, _none=0.05)
-    choice = read_choice(answer, range(3), no_call_allowed=True)
+    choice = read_choice(answer, range(3))
     assert choice.functions == pytest.approx({0: 0.3, 1: 0.6, 2: 0.0})
     assert choice.no_call == pytest.approx(0.05)
 
 
 def test_one_is_not_twelve() -> None:
-    choice = read_choice(completion(" 12", (" ", 1.0), ("1", 1.0), ("2", 0.75)), range(13), no_call_allowed=False)
+    choice = read_choice(completion(" 12", (" ", 1.0), ("1", 1.0), ("2", 0.75)), range(13))
     assert choice.functions[1] == pytest.approx(0.25)
     assert choice.functions[12] == pytest.approx(0.75)
     assert choice.functions[2] == 0.0
 
 
-def test_no_call_is_not_read_where_it_is_not_allowed() -> None:
-    choice = read_choice(completion(" none", (" none", 0.9), _0=0.1), range(3), no_call_allowed=False)
+def test_where_a_call_is_required_the_functions_share_what_no_call_had() -> None:
+    said = read_choice(completion(" none", (" none", 0.9), _0=0.1), range(3))
+    assert said.no_call == pytest.approx(0.9)
+    choice = weighed(said, {0: 0.2, 1: 0.4, 2: 0.4}, no_call_allowed=False)
     assert choice.no_call == 0.0
-    assert choice.functions[0] == pytest.approx(0.1)
+    assert choice.functions[0] / choice.functions[1] == pytest.approx(10**0.3 / 2)
+    assert sum(choice.functions.values()) == pytest.approx(1.0)
 
 
 def test_without_probabilities_the_text_decides() -> None:
-    choice = read_choice(Completion(" 2"), range(3), no_call_allowed=True)
+    choice = read_choice(Completion(" 2"), range(3))
     assert choice.functions == {0: 0.0, 1: 0.0, 2: 0.5}
 
 
@@ -137,16 +140,12 @@ def test_an_option_that_is_no_string_is_scored_as_it_is_written() -> None:
 
 
 def test_shared_words_weigh_more_than_the_sidecar() -> None:
-    choice = weighed(Choice({0: 0.6, 1: 0.3}, no_call=0.1), {0: 0.5, 1: 0.5})
+    choice = weighed(Choice({0: 0.6, 1: 0.3}, no_call=0.1), {0: 0.5, 1: 0.5}, no_call_allowed=True)
     assert choice.functions[0] / choice.functions[1] == pytest.approx(2**0.3)
     assert sum(choice.functions.values()) == pytest.approx(0.9)
     assert choice.no_call == 0.1
 
 
-def test_of_what_the_sidecar_says_nothing_words_decide() -> None:
-    assert weighed(Choice({0: 0.0, 1: 0.0}), {0: 0.25, 1: 0.75}).functions == pytest.approx({0: 0.25, 1: 0.75})
-
-
-def test_where_words_say_nothing_the_sidecar_decides() -> None:
-    choice = Choice({0: 0.2, 1: 0.8})
-    assert weighed(choice, {}) is choice
+def test_an_answer_that_names_nothing_chooses_nothing() -> None:
+    silent = Choice({0: 0.0, 1: 0.0})
+    assert weighed(silent, {0: 0.25, 1: 0.75}, no_call_allowed=True) is silent
