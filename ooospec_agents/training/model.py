@@ -12,6 +12,7 @@ from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dic
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from ooospec_agents.processor import multiplies_bfloat16
 from ooospec_agents.sidecar.adapters import WEIGHTS
 from ooospec_agents.training.layout import Encode
 from ooospec_agents.training.pack import Packed
@@ -22,8 +23,9 @@ def fitting_device() -> tuple[torch.device, torch.dtype]:
     """Where to compute, and in which precision: bfloat16 wherever the hardware multiplies it."""
     if torch.cuda.is_available():
         return torch.device("cuda"), torch.bfloat16
-    # Without such instructions bfloat16 on a CPU is tens of times slower than float32.
-    fast = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    # Without such instructions bfloat16 on a CPU is tens of times slower than float32. oneDNN, where it emulates them
+    # (AVX-512 without BF16), says that it supports them all the same.
+    fast = torch.ops.mkldnn._is_mkldnn_bf16_supported() and multiplies_bfloat16()
     return torch.device("cpu"), torch.bfloat16 if fast else torch.float32
 
 

@@ -37,9 +37,9 @@ async def test_wave_is_one_request() -> None:
         hint = await worker.predict(CATALOG, MESSAGES)
         await worker.aclose()
     assert hint is not None
-    # " 0" and " Oslo" are one and two tokens of at most four characters here.
-    assert hint.calls[0].confidence == pytest.approx(0.5)
+    assert hint.calls[0].confidence > 0.9  # its answer, and a word that the question shares with the name
     assert hint.calls[0].slots["city"].value == "Oslo"
+    # " Oslo" is two tokens of at most four characters here.
     assert hint.calls[0].slots["city"].confidence == pytest.approx(0.25)
     (wave,) = server.waves
     sent = {key: value for key, value in wave.items() if key != "prompt"}

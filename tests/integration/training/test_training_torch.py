@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
 from ooospec_agents.sidecar.merged import KEPT, MergeError, merged  # noqa: E402
+from ooospec_agents.training import local  # noqa: E402
 from ooospec_agents.training import model as training_model  # noqa: E402
 from ooospec_agents.training.checkpoint import RESUME  # noqa: E402
 from ooospec_agents.training.evaluate import evaluate, requests_of  # noqa: E402
@@ -98,7 +99,19 @@ def test_questions_that_see_each_other_would_have_others(loaded: tuple[Any, Any]
         assert not torch.allclose(together, separate_logits(llama, encode), atol=1e-2)
 
 
-def test_the_local_sidecar_answers_as_each_prompt_alone_would(base: Path, loaded: tuple[Any, Any]) -> None:
+@pytest.mark.parametrize("fast", [True, False])
+def test_bfloat16_only_where_the_processor_multiplies_it(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    # oneDNN says that it does on every processor with AVX-512, and emulates it on some.
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    monkeypatch.setattr(training_model, "multiplies_bfloat16", lambda: fast)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert training_model.fitting_device() == (torch.device("cpu"), torch.bfloat16 if fast else torch.float32)
+
+
+def test_the_local_sidecar_answers_as_each_prompt_alone_would(
+    base: Path, loaded: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "fitting_device", lambda: (torch.device("cpu"), torch.float32))  # as it was loaded
     llama, encode = loaded
     prompts = ["Shared. First?", "Shared. A longer second?", "Shared. F"]
     answers = asyncio.run(LocalBackend(base).complete(prompts, 6))
