@@ -1,8 +1,8 @@
 """Fits the weights by which functions are ranked without a model: `python -m ooospec_agents.training.functions`.
 
-A conditional logit on the references and on what a target called. Most data sets have dialogues of one turn, so two
-dialogues are made of them: one in which another request was met before, with its functions bound as well, and one in
-which a value is asked for and given last.
+A conditional logit on the references and on what a target called. Most data sets have dialogues of one turn, so longer
+ones are made of them: another request was met before, with its functions bound as well; a value is asked for and given
+last; the same is wanted again for something else.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ STEPS = 60
 ASKED = ("Sure, could you give me the {}?", "What is the {}?", "Of course. Please provide the {}.")
 GIVEN = ("{value}", "It is {value}.", "The {slot} is {value}.")
 DONE = ("Done. Anything else?", "Here you are.", "That is done.")
+AGAIN = ("And {}?", "Now the same for {}.", "What about {}?")
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,14 @@ def choices(
         told = replace(request, calls=traced) if traced else request
         made = [choice_of(told, TRACED if traced else 1.0)]
         if request.calls:
-            longer = asked_for(request, rng) if at % 2 and request.calls[0].arguments else None
-            made.append(choice_of(longer or after(rng.choice(requests), request, rng)))
+            made.append(choice_of(_longer(at, request, rng.choice(requests), rng)))
         yield from (choice for choice in made if choice is not None)
+
+
+def _longer(at: int, request: Request, other: Request, rng: random.Random) -> Request:
+    if at % 3 == 1 and request.calls[0].arguments:
+        return asked_for(request, rng)
+    return again(request, other, rng) if at % 3 == 2 else after(other, request, rng)
 
 
 def asked_for(request: Request, rng: random.Random) -> Request:
@@ -95,18 +101,28 @@ def after(earlier: Request, request: Request, rng: random.Random) -> Request:
     """The request, after another one was met; the functions of both are bound, in any order."""
     if not earlier.calls or earlier.calls[0].name == request.calls[0].name:
         return request
-    call = earlier.calls[0]
+    tools = [*request.tools, *earlier.tools]
+    rng.shuffle(tools)
+    return replace(request, messages=(*_met(earlier, rng), *request.messages), tools=tuple(tools))
+
+
+def again(request: Request, other: Request, rng: random.Random) -> Request:
+    """The request was met, and the same is wanted for a value of another one."""
+    values = [value for call in other.calls for value in call.arguments.values()] or [other.id]
+    wish = {"role": "user", "content": rng.choice(AGAIN).format(rng.choice(values))}
+    return replace(request, messages=(*_met(request, rng), wish))
+
+
+def _met(request: Request, rng: random.Random) -> list[Mapping[str, Any]]:
+    """The messages of a request, its call, the result and, mostly, an answer."""
+    call = request.calls[0]
     function = {"name": call.name, "arguments": json.dumps(call.arguments)}
-    messages = [
-        *earlier.messages,
+    return [
+        *request.messages,
         {"role": "assistant", "content": "", "tool_calls": [{"function": function}]},
         {"role": "tool", "content": '{"result": "ok"}'},
         *([{"role": "assistant", "content": rng.choice(DONE)}] if rng.random() < 0.7 else []),
-        *request.messages,
     ]
-    tools = [*request.tools, *earlier.tools]
-    rng.shuffle(tools)
-    return replace(request, messages=tuple(messages), tools=tuple(tools))
 
 
 def fit(made: Sequence[Choice]) -> list[float]:

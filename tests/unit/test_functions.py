@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import log, sqrt
-from typing import Any
 
 import pytest
 
@@ -85,23 +84,6 @@ def test_a_required_number_that_nobody_wrote_is_missed() -> None:
     assert told("user: 4\nuser: and a sum", add, MAIL)[0]["number missing"] == 0.0
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        'assistant: send_mail {"to": "Eva"}',
-        'assistant: [{"name": "send_mail", "arguments": {"to": "Eva"}}]',
-        "assistant: send_mail(to='Eva')",
-    ],
-)
-def test_a_call_before_is_seen(said: str) -> None:
-    mail, weather = told(f"user: a mail\n{said}\ntool: done\nuser: thanks")
-    assert (mail["called"], weather["called"]) == (1.0, 0.0)
-
-
-def test_a_name_in_text_is_no_call() -> None:
-    assert told("assistant: I can send_mail for you.\nuser: yes")[0]["called"] == 0.0
-
-
 @pytest.mark.parametrize("conversation", ["", "user: ", "\n\n", "tool: 4", "x" * 9000, "user: \ud800 ☃"])
 def test_any_conversation_has_probabilities(conversation: str) -> None:
     ranked = rank_functions(Catalog((MAIL, WEATHER)), conversation)
@@ -114,21 +96,3 @@ def test_an_only_function_is_all_but_certain() -> None:
 
 def test_no_function_is_ranked_where_there_is_none() -> None:
     assert rank_functions(Catalog(), "user: hello") == []
-
-
-def dialogue(*calls: tuple[str, str]) -> str:
-    return "".join(f"user: {said}\nassistant: {name} {{}}\ntool: ok\n" for said, name in calls)
-
-
-def tool(name: str, description: str) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": {}}}
-
-
-def test_what_was_done_is_not_done_again() -> None:
-    catalog = Catalog.from_tools(
-        [tool("get_token", "Gets a token for an account"), tool("set_alarm", "Sets an alarm with a token")]
-    )
-    said = "user: Set an alarm, my account is eva\n"
-    assert rank_functions(catalog, said + dialogue(("My token, please", "get_token")) + "user: Go on")[0].value == (
-        "set_alarm"
-    )

@@ -40,7 +40,6 @@ FEATURES = (
     "deed",
     "option",
     "number missing",
-    "called",
     "required",
 )
 """What is known of a function beside a conversation.
@@ -48,8 +47,8 @@ FEATURES = (
 "early" counts words of the last user message by how early its sentence comes: several wishes are met in their order.
 "before" counts words of earlier user messages, by how late they come. Words weigh the more, the fewer functions have
 them. "deed": the first verb of the message is of the function's kind. "option": one of its options is written there.
-"number missing": required numbers, where the user wrote none. "called": it was called before. "required": its required
-parameters.
+"number missing": required numbers, where the user wrote none. "required": its required parameters. What was called
+before is no feature: some agents do nothing twice, others little else.
 """
 ONLY = 0.97
 """Probability of a function that is the only one."""
@@ -68,8 +67,6 @@ OPENING_WORDS = 3
 """Words of a description in which its verb is looked for."""
 ROLE = re.compile(r"^(user|assistant|tool|system|developer): ", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
-CALLED = re.compile(r"([\w.-]+)[\"']?[,( ]*[\"'{(]")
-"""A name that what looks like arguments follow: in a message's call, or as a model writes one in text."""
 LETTERS = re.compile(r"[a-z]+")
 HUMP = re.compile(r"([a-z])([A-Z])")
 DIGIT = re.compile(r"\d")
@@ -124,7 +121,6 @@ class Asked:
         text: That message in lower case.
         deed: The first kind of verb in it, or -1.
         number: Whether the user has written a number.
-        called: What was called before.
     """
 
     early: dict[str, float] = field(default_factory=dict)
@@ -133,7 +129,6 @@ class Asked:
     text: str = ""
     deed: int = -1
     number: bool = False
-    called: frozenset[str] = frozenset()
 
 
 def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
@@ -154,10 +149,10 @@ def features(catalog: Catalog, conversation: str) -> list[list[float]]:
     """A row of `FEATURES` for each function of the catalog."""
     known, rarity = _known_of(catalog)
     asked = _asked(conversation)
-    return [_row(function.name, one, rarity, asked) for function, one in zip(catalog.functions, known, strict=True)]
+    return [_row(one, rarity, asked) for one in known]
 
 
-def _row(name: str, known: Known, rarity: Mapping[str, float], asked: Asked) -> list[float]:
+def _row(known: Known, rarity: Mapping[str, float], asked: Asked) -> list[float]:
     early, before = asked.early, asked.before
     shared = {word: rarity[word] for word in known.words if word in early or word in before}
 
@@ -193,7 +188,6 @@ def _row(name: str, known: Known, rarity: Mapping[str, float], asked: Asked) -> 
         float(asked.deed in known.deeds),
         float(any(option in asked.text for option in known.options)),
         0.0 if asked.number else float(known.numbers),
-        float(name in asked.called),
         float(known.required),
     ]
 
@@ -213,8 +207,6 @@ def _asked(conversation: str) -> Asked:
     asked.stems = frozenset(map(stem, asked.early))
     asked.deed = next((DEEDS[word] for word in LETTERS.findall(asked.text) if word in DEEDS), -1)
     asked.number = any(map(DIGIT.search, (asked.text, *earlier)))
-    answers = (text for role, text in messages if role == "assistant")
-    asked.called = frozenset(name for text in answers for name in CALLED.findall(text))
     return asked
 
 

@@ -128,3 +128,10 @@ def test_the_weights_that_ship_are_of_these_features() -> None:
     shipped = json.loads(functions.WEIGHTS.read_text())
     assert tuple(shipped["weights"]) == FEATURES
     assert all(len(digest) == 64 for digest in shipped["inputs"].values())
+
+
+def test_the_same_is_wanted_again() -> None:
+    longer = functions.again(request(1), request(2), random.Random(0))
+    assert [message["role"] for message in longer.messages][:3] == ["user", "assistant", "tool"]
+    assert "2" in longer.messages[-1]["content"]
+    assert longer.calls == request(1).calls
