@@ -51,7 +51,8 @@ request's prefix once and all its questions after it, values swapped and tools r
 
 ## Report card
 
-On {asked} requests of {sets} held-out sets, against what Qwen2.5-Coder-1.5B-Instruct called.
+On {asked} requests of {sets} held-out sets, against what Qwen2.5-Coder-1.5B-Instruct called. As when serving, the words
+that a function shares with the conversation are weighed into the choice of it.
 
 {table}
 
