@@ -202,8 +202,9 @@ def _asked(conversation: str) -> Asked:
             asked.early.setdefault(word, max(SOONER**index, EARLIEST))
     earlier = [messages[at][1] for at in reversed(said[:-1])]
     for age, text in enumerate(earlier):
-        for word in words(text):
-            asked.before.setdefault(word, OLDER**age)
+        for sentence in SENTENCE.split(text):  # as above: a sentence's words are kept, and may be asked for again
+            for word in words(sentence):
+                asked.before.setdefault(word, OLDER**age)
     asked.stems = frozenset(map(stem, asked.early))
     asked.deed = next((DEEDS[word] for word in LETTERS.findall(asked.text) if word in DEEDS), -1)
     asked.number = any(map(DIGIT.search, (asked.text, *earlier)))
