@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Catalog, Function, Slot
+from ooospec_agents.drafting.conversation import conversation_text
+from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.http_library import httpx
 from ooospec_agents.sidecar.backend import SidecarError
 from ooospec_agents.sidecar.client import RENEWED_AFTER, CompletionsClient
@@ -37,7 +39,10 @@ async def test_wave_is_one_request() -> None:
         hint = await worker.predict(CATALOG, MESSAGES)
         await worker.aclose()
     assert hint is not None
-    assert hint.calls[0].confidence > 0.9  # its answer, and a word that the question shares with the name
+    words = {guess.value: guess.confidence for guess in rank_functions(CATALOG, conversation_text(MESSAGES))}
+    # " 0" is one token here; of "1" nothing is said, which counts as 0.01.
+    weather, stop = 0.5**0.3 * words["weather"], 0.01**0.3 * words["stop"]
+    assert hint.calls[0].confidence == pytest.approx(weather / (weather + stop))
     assert hint.calls[0].slots["city"].value == "Oslo"
     # " Oslo" is two tokens of at most four characters here.
     assert hint.calls[0].slots["city"].confidence == pytest.approx(0.25)
