@@ -179,8 +179,8 @@ class Expectation:
         """Values of a parameter inside a list or an object, likeliest first."""
         asked = id(slot.schema)
         if asked not in self._nested:
-            found = self._lexical.guesses(slot) if self._guessing else []
-            self._nested[asked] = slot.schema, found + schema_guesses(slot)
+            found = self._lexical.guesses(slot) if self._guessing else schema_guesses(slot)
+            self._nested[asked] = slot.schema, found
         if asked not in self._nested_ranked:
             self._nested_ranked[asked] = self._ranked(self._nested[asked][1], "value")
         return self._nested_ranked[asked]
@@ -274,18 +274,17 @@ class Expectation:
             return self._ranked(found if self.spec.named else found + self._other_names(), "name")
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
-        if known is not None:
-            found += self._lexical_values(name, known) if self._guessing else []
-            found += schema_guesses(known)
+        if function is not None and known is not None:
+            found += self._lexical_values(function, known) if self._guessing else schema_guesses(known)
         elif slot == ECHOED[0]:
             found.append(Guess("object", KEPT_UP, "schema"))
         return self._ranked(found, "value")
 
-    def _lexical_values(self, name: str, slot: Slot) -> Sequence[Guess]:
-        asked = name, slot.name
+    def _lexical_values(self, function: Function, slot: Slot) -> Sequence[Guess]:
+        asked = function.name, slot.name
         if asked not in self._found:
             ahead = self.spec.guesses.values.get(asked) if self.spec.guesses is not None else None
-            self._found[asked] = self._lexical.guesses(slot) if ahead is None else ahead
+            self._found[asked] = self._lexical.guesses(slot, function) if ahead is None else ahead
         return self._found[asked]
 
     def _other_names(self) -> list[Guess]:

@@ -39,18 +39,15 @@ class LexicalGuesses:
         for guess in names[:LIKELY]:
             function = catalog.function(guess.value)
             for slot in function.slots if function is not None else ():
-                found = lexical.guesses(slot)
+                found = lexical.guesses(slot, function)
                 values[guess.value, slot.name] = tuple(g for g in found if len(str(g.value)) <= MAX_VALUE_CHARS)
         return cls(names, values)
 
     def to_data(self) -> dict[str, Any]:
         """As JSON-able data; `from_data` reads it back."""
         return {
-            "names": [[guess.value, guess.confidence] for guess in self.names],
-            "values": [
-                [name, slot, [[guess.value, guess.confidence] for guess in found]]
-                for (name, slot), found in self.values.items()
-            ],
+            "names": list(map(list, self.names)),
+            "values": [[name, slot, list(map(list, found))] for (name, slot), found in self.values.items()],
         }
 
     @classmethod
@@ -65,4 +62,4 @@ class LexicalGuesses:
 
 
 def _read(found: Any) -> tuple[Guess, ...]:
-    return tuple(Guess(value, float(confidence), "lexical") for value, confidence in found)
+    return tuple(Guess(value, float(confidence), str(source)) for value, confidence, source in found)

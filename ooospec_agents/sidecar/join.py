@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ooospec_agents.catalog import Catalog, Slot
+from ooospec_agents.drafting.sources.span_fit import Likely
+from ooospec_agents.drafting.sources.wanted import about, class_of
 from ooospec_agents.hint import CallHint, Hint, SlotHint
 from ooospec_agents.sidecar.answers import ABSENT, read_answer
 from ooospec_agents.sidecar.backend import Completion
 from ooospec_agents.sidecar.prompts import NO_CALL
+from ooospec_agents.sidecar.slots import weighed_slot
 
 MAX_TOKENS = 32
 """New tokens of one answer, at most."""
@@ -100,13 +103,19 @@ def _ends(token: str) -> bool:
     return not token.strip() or token.lstrip(" ").startswith(("\n", "<"))
 
 
-def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Completion]) -> Hint:
+def join(
+    catalog: Catalog,
+    choice: Choice,
+    answers: Mapping[tuple[int, str], Completion],
+    lexical: Mapping[int, Mapping[str, Likely]] | None = None,
+) -> Hint:
     """One hint of all answers.
 
     Args:
         catalog: The functions asked about.
         choice: Which of them is called.
         answers: The slots' completions by function index and slot name.
+        lexical: By function index and slot name, what is likely without a model: it is weighed with the answers.
     """
     calls: dict[int, CallHint] = {}
     for index in choice.ranked():
@@ -114,7 +123,13 @@ def join(catalog: Catalog, choice: Choice, answers: Mapping[tuple[int, str], Com
         slots = {}
         for slot in function.slots:
             completion = answers.get((index, slot.name))
-            if completion is not None and (read := _slot_hint(completion, slot)) is not None:
+            if completion is None:
+                continue
+            read = _slot_hint(completion, slot)
+            likely = lexical[index].get(slot.name) if lexical is not None and index in lexical else None
+            if likely is not None:
+                read = weighed_slot(read, likely, class_of(slot, about(slot)))
+            if read is not None:
                 slots[slot.name] = read
         confidence = choice.functions[index]
         if confidence > 0.0 or slots:

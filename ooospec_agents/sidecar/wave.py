@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources.functions import rank_functions
+from ooospec_agents.drafting.sources.span_fit import Likely, SpanFit
 from ooospec_agents.hint import Hint
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import Completion, SidecarBackend
@@ -17,6 +18,8 @@ MAX_PROMPTS = 64
 """Questions in one wave, at most."""
 MANY = 16
 """Slots from which a request in production asks only for those of the likeliest functions."""
+SURE = 0.9
+"""Probability of a slot's value from which a sidecar that shares the target's device is not asked for it."""
 LIKELY = 3
 """Functions whose slots are asked for then, by the words that they share with the conversation."""
 
@@ -33,6 +36,7 @@ async def run_wave(
     no_call_allowed: bool = True,
     only: SlotFilter | None = None,
     many: int = MAX_PROMPTS,
+    by_itself: bool = False,
 ) -> Hint | None:
     """Ask for the function and for every slot, and join the answers.
 
@@ -44,7 +48,9 @@ async def run_wave(
         no_call_allowed: Whether the target may answer in text.
         only: Which slots are asked for; all where None.
         many: With so many slots, those of the likeliest functions only are asked for; by default with more than one
-            wave holds. 0, for a sidecar that shares the target's device: however few there are.
+            wave holds. 0, for a sidecar that shares the target's device: however few there are, and not for those of
+            which the conversation leaves no doubt.
+        by_itself: The sidecar's answers count alone, as what they are weighed with is fitted to them.
 
     Returns:
         The hint; None where there is nothing to ask or to expect.
@@ -64,6 +70,9 @@ async def run_wave(
     shared_words = _by_words(catalog, messages) if ask else {}
     if ask and len(indexes) > LIKELY and len(slots) >= many:
         slots = _slots(catalog, _likely(shared_words), only)
+    lexical = {} if by_itself else _lexical(catalog, messages, {index for index, _ in slots})
+    if many == 0:
+        slots = [(index, slot) for index, slot in slots if not _is_sure(lexical.get(index, {}).get(slot.name))]
     slots = slots[: MAX_PROMPTS - len(asked)]
     questions = [prompts.slot_question(catalog.functions[index], slot) for index, slot in slots]
     asked += [shared + question for question in questions]
@@ -71,7 +80,17 @@ async def run_wave(
     if len(completions) > len(slots):
         choice = weighed(read_choice(completions.pop(0), indexes), shared_words, no_call_allowed=no_call_allowed)
     keys = [(index, slot.name) for index, slot in slots]
-    return join(catalog, choice, dict(zip(keys, completions, strict=True)))
+    return join(catalog, choice, dict(zip(keys, completions, strict=True)), lexical)
+
+
+def _lexical(catalog: Catalog, messages: Sequence[Any], indexes: Iterable[int]) -> dict[int, dict[str, Likely]]:
+    """What the slots of some functions are likely to be without a model."""
+    fit = SpanFit(conversation_text(messages))
+    return {index: fit.of(catalog.functions[index]) for index in indexes}
+
+
+def _is_sure(likely: Likely | None) -> bool:
+    return likely is not None and any(option.probability >= SURE for option in likely.options.values())
 
 
 def _by_words(catalog: Catalog, messages: Sequence[Any]) -> dict[int, float]:

@@ -11,6 +11,7 @@ from typing import Any
 from ooospec_agents.catalog import Catalog, Slot
 from ooospec_agents.hint import Hint, SlotHint
 from ooospec_agents.predictor.lexical import lexical_hint
+from ooospec_agents.strict_json import same
 from ooospec_agents.training.traces import Call, Request
 
 SURE = 0.9
@@ -131,7 +132,7 @@ def _slot_outcomes(outcome: Outcome) -> Iterable[SlotOutcome]:
     """Every slot of every bound function: a value for the called one's filled slots, null for all others."""
     request, call = outcome.request, outcome.request.calls[0]
     for function in Catalog.from_tools(list(request.tools)).functions:
-        said = _said(outcome.hint, function.name)
+        said = said_of(outcome.hint, function.name)
         for slot in function.slots:
             valued = function.name == call.name and slot.name in call.arguments
             right = call.arguments[slot.name] if valued else None
@@ -161,18 +162,8 @@ def _slot_outcome(
     )
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same; 1 is 1.0, but not True."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    return bool(one == other)
-
-
-def _said(hint: Hint | None, name: str) -> Mapping[str, SlotHint]:
+def said_of(hint: Hint | None, name: str) -> Mapping[str, SlotHint]:
+    """What a hint says of a function's slots."""
     calls = (*hint.calls, *hint.alternatives) if hint else ()
     return next((call.slots for call in calls if call.name == name), {})
 
@@ -193,7 +184,7 @@ def _call_right(outcome: Outcome) -> bool:
     if not _function_right(outcome):
         return False
     call = outcome.request.calls[0]
-    said = {name: answer.value for name, answer in _said(outcome.hint, call.name).items() if not answer.absent}
+    said = {name: answer.value for name, answer in said_of(outcome.hint, call.name).items() if not answer.absent}
     return same(said, dict(call.arguments))
 
 

@@ -41,7 +41,12 @@ def requests_of(path: Path, limit: int | None = None) -> list[Request]:
 
 
 async def run_waves(
-    backend: SidecarBackend, requests: Sequence[Request], console: Console, *, required: bool = True
+    backend: SidecarBackend,
+    requests: Sequence[Request],
+    console: Console,
+    *,
+    required: bool = True,
+    by_itself: bool = False,
 ) -> list[Outcome]:
     """One wave for each request, one after the other, every slot asked for.
 
@@ -50,12 +55,13 @@ async def run_waves(
         requests: What is asked.
         console: Where to show progress.
         required: Whether the target had to call something: then "no call" is no answer.
+        by_itself: See `run_wave`.
     """
     outcomes = []
     for request in track(requests, "waves", console=console):
         catalog = Catalog.from_tools(list(request.tools))
         began = time.perf_counter()
-        hint = await run_wave(backend, catalog, request.messages, no_call_allowed=not required)
+        hint = await run_wave(backend, catalog, request.messages, no_call_allowed=not required, by_itself=by_itself)
         outcomes.append(Outcome(request, hint, (time.perf_counter() - began) * 1000))
     return outcomes
 

@@ -21,15 +21,14 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources.functions import FEATURES, features
 from ooospec_agents.files import replacing
+from ooospec_agents.training.dialogues import longer
 from ooospec_agents.training.traces import (
     Call,
     DataError,
     Request,
-    evaluation_functions,
-    file_digest,
+    digests,
     read_requests,
-    read_traces,
-    refuse_evaluation_calls,
+    read_training,
 )
 
 WEIGHTS = Path(__file__).parents[1] / "drafting" / "sources" / "function_weights.json"
@@ -38,10 +37,6 @@ TRACED = 1.5
 PENALTY = 2.0
 """Of the squared weights, each in units of its feature's spread."""
 STEPS = 60
-ASKED = ("Sure, could you give me the {}?", "What is the {}?", "Of course. Please provide the {}.")
-GIVEN = ("{value}", "It is {value}.", "The {slot} is {value}.")
-DONE = ("Done. Anything else?", "Here you are.", "That is done.")
-AGAIN = ("And {}?", "Now the same for {}.", "What about {}?")
 
 
 @dataclass(frozen=True)
@@ -78,51 +73,8 @@ def choices(
         told = replace(request, calls=traced) if traced else request
         made = [choice_of(told, TRACED if traced else 1.0)]
         if request.calls:
-            made.append(choice_of(_longer(at, request, rng.choice(requests), rng)))
+            made.append(choice_of(longer(at, request, rng.choice(requests), rng)))
         yield from (choice for choice in made if choice is not None)
-
-
-def _longer(at: int, request: Request, other: Request, rng: random.Random) -> Request:
-    if at % 3 == 1 and request.calls[0].arguments:
-        return asked_for(request, rng)
-    return again(request, other, rng) if at % 3 == 2 else after(other, request, rng)
-
-
-def asked_for(request: Request, rng: random.Random) -> Request:
-    """The request, and then a value of its call asked for and given."""
-    slot, value = rng.choice(list(request.calls[0].arguments.items()))
-    named = slot.replace("_", " ")
-    answer = {"role": "assistant", "content": rng.choice(ASKED).format(named)}
-    given = {"role": "user", "content": rng.choice(GIVEN).format(slot=named, value=value)}
-    return replace(request, messages=(*request.messages, answer, given))
-
-
-def after(earlier: Request, request: Request, rng: random.Random) -> Request:
-    """The request, after another one was met; the functions of both are bound, in any order."""
-    if not earlier.calls or earlier.calls[0].name == request.calls[0].name:
-        return request
-    tools = [*request.tools, *earlier.tools]
-    rng.shuffle(tools)
-    return replace(request, messages=(*_met(earlier, rng), *request.messages), tools=tuple(tools))
-
-
-def again(request: Request, other: Request, rng: random.Random) -> Request:
-    """The request was met, and the same is wanted for a value of another one."""
-    values = [value for call in other.calls for value in call.arguments.values()] or [other.id]
-    wish = {"role": "user", "content": rng.choice(AGAIN).format(rng.choice(values))}
-    return replace(request, messages=(*_met(request, rng), wish))
-
-
-def _met(request: Request, rng: random.Random) -> list[Mapping[str, Any]]:
-    """The messages of a request, its call, the result and, mostly, an answer."""
-    call = request.calls[0]
-    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
-    return [
-        *request.messages,
-        {"role": "assistant", "content": "", "tool_calls": [{"function": function}]},
-        {"role": "tool", "content": '{"result": "ok"}'},
-        *([{"role": "assistant", "content": rng.choice(DONE)}] if rng.random() < 0.7 else []),
-    ]
 
 
 def fit(made: Sequence[Choice]) -> list[float]:
@@ -169,12 +121,7 @@ def main(
 ) -> None:
     """Fit the weights and write them down, with what they were fitted to."""
     try:
-        asked = read_requests(requests)
-        told = read_traces(traces) if traces else {}
-        forbidden = evaluation_functions(evaluation)
-        refuse_evaluation_calls(requests, ((one.id, one.calls) for one in asked), forbidden)
-        if traces:
-            refuse_evaluation_calls(traces, ((one.id, told.get(one.id, ())) for one in asked), forbidden)
+        asked, told = read_training(requests, traces, evaluation)
         tested = read_requests(dev) if dev else []
     except (DataError, OSError) as error:
         typer.echo(f"ooospec: {error}", err=True)
@@ -187,7 +134,7 @@ def main(
     written: dict[str, Any] = {
         "weights": {name: round(weight, 4) for name, weight in zip(FEATURES, weights, strict=True)},
         "choices": len(made),
-        "inputs": {path.name: file_digest(path) for path in (requests, traces) if path},
+        "inputs": digests(requests, traces),
     }
     with replacing(out) as partial:
         partial.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")

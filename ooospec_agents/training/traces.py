@@ -113,6 +113,29 @@ def refuse_evaluation_calls(path: Path, answers: Iterable[tuple[str, Iterable[Ca
                 raise DataError(msg)
 
 
+def read_training(
+    requests: Path, traces: Path | None, evaluation: Path
+) -> tuple[list[Request], dict[str, tuple[Call, ...]]]:
+    """Requests and a target's calls to fit weights to.
+
+    Raises:
+        DataError: A file cannot be read, or calls a function of the evaluation sets.
+    """
+    asked = read_requests(requests)
+    found = read_traces(traces) if traces else {}
+    told = {one.id: found[one.id] for one in asked if one.id in found}
+    forbidden = evaluation_functions(evaluation)
+    refuse_evaluation_calls(requests, ((one.id, one.calls) for one in asked), forbidden)
+    if traces:
+        refuse_evaluation_calls(traces, told.items(), forbidden)
+    return asked, told
+
+
+def digests(*paths: Path | None) -> dict[str, str]:
+    """SHA-256 of each file by its name."""
+    return {path.name: file_digest(path) for path in paths if path}
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

@@ -80,6 +80,37 @@ async def test_a_narrow_wave_asks_for_the_likeliest_functions_only() -> None:
     assert asked_functions(script) == ["play_music", "play_music", "weather", "weather", "stop_weather"]
 
 
+WHEN = Slot("date", ("string",), "The day, YYYY-MM-DD", required=True)
+VISIT = Function("visit", "Plans a visit", slots=(CITY, WHEN))
+ON_A_DAY = [{"role": "user", "content": "Plan a visit to Oslo on 2026-05-03."}]
+
+
+async def test_a_narrow_wave_does_not_ask_for_what_is_sure() -> None:
+    script = Script()
+    hint = await run_wave(script, Catalog((VISIT,)), ON_A_DAY, no_call_allowed=False, many=0)
+    assert [prompt.rpartition("Question: ")[2] for prompt in script.calls[0]] == [
+        prompts.slot_question(VISIT, CITY).rpartition("Question: ")[2]
+    ]
+    assert hint is not None
+    assert list(hint.calls[0].slots) == ["city"]
+
+
+async def test_a_sidecar_of_its_own_is_asked_for_all() -> None:
+    script = Script()
+    await run_wave(script, Catalog((VISIT,)), ON_A_DAY, no_call_allowed=False)
+    assert [len(call) for call in script.calls] == [2]
+
+
+@pytest.mark.parametrize(("by_itself", "sure"), [(True, 0.5), (False, 0.8)])
+async def test_an_answer_is_weighed_with_what_the_conversation_says(by_itself: bool, sure: float) -> None:
+    script = Script(lambda prompt: " Oslo" if "city" in prompt.rpartition("Question: ")[2] else " 2026-05-03")
+    hint = await run_wave(script, Catalog((VISIT,)), ON_A_DAY, no_call_allowed=False, by_itself=by_itself)
+    assert hint is not None
+    date = hint.calls[0].slots["date"]
+    assert date.value == "2026-05-03"
+    assert (date.confidence == 0.5) if by_itself else (date.confidence > sure)  # a text alone counts for a half
+
+
 async def test_a_wide_wave_asks_for_all_of_few_slots() -> None:
     script = Script()
     await wave(script, Catalog((PLAY, MAIL, WEATHER, STOP)))

@@ -38,29 +38,32 @@ MAX_FOUND = 8
 
 @dataclass(frozen=True)
 class Day:
-    """A day named in prose; `year` is "" where none was named."""
+    """A day named in prose, and where; `year` is "" where none was named."""
 
     year: str
     month: int
     day: int
     start: int
+    end: int
 
 
 def find_days(text: str) -> list[Day]:
     """The days that a text names, in the order of the text."""
-    found = [Day(m[3] or "", _month(m[1]), int(m[2]), m.start()) for m in MONTH_FIRST.finditer(text)]
-    found += [Day(m[3] or "", _month(m[2]), int(m[1]), m.start()) for m in DAY_FIRST.finditer(text)]
-    found += [Day(m[1], int(m[3]), int(m[4]), m.start()) for m in YEAR_FIRST.finditer(text)]
+    found = [Day(m[3] or "", _month(m[1]), int(m[2]), *m.span()) for m in MONTH_FIRST.finditer(text)]
+    found += [Day(m[3] or "", _month(m[2]), int(m[1]), *m.span()) for m in DAY_FIRST.finditer(text)]
+    found += [Day(m[1], int(m[3]), int(m[4]), *m.span()) for m in YEAR_FIRST.finditer(text)]
     return sorted(found, key=lambda day: day.start)[-MAX_FOUND:]
 
 
 def find_times(text: str) -> list[str]:
     """The clock times that a text names in twelve-hour form, as HH:MM."""
-    out = []
-    for match in CLOCK.finditer(text):
-        hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
-        out.append(f"{hour:02d}:{match[2] or '00'}")
-    return out[-MAX_FOUND:]
+    return [clock_time(match) for match in CLOCK.finditer(text)][-MAX_FOUND:]
+
+
+def clock_time(match: re.Match[str]) -> str:
+    """A match of `CLOCK`, as HH:MM."""
+    hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
+    return f"{hour:02d}:{match[2] or '00'}"
 
 
 def written(day: Day, about: str, begun: str = "") -> list[str]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from ooospec_agents.catalog import Catalog, Function
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.shared_words import stem, words
+from ooospec_agents.drafting.sources.turns import SENTENCE, turns
 
 BY_WORDS = (
     "name early",
@@ -65,8 +66,6 @@ MOST_REQUIRED, MOST_NUMBERS = 6, 3
 SHORTEST_OPTION = 3
 OPENING_WORDS = 3
 """Words of a description in which its verb is looked for."""
-ROLE = re.compile(r"^(user|assistant|tool|system|developer): ", re.MULTILINE)
-SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 LETTERS = re.compile(r"[a-z]+")
 HUMP = re.compile(r"([a-z])([A-Z])")
 DIGIT = re.compile(r"\d")
@@ -193,7 +192,8 @@ def _row(known: Known, rarity: Mapping[str, float], asked: Asked) -> list[float]
 
 
 def _asked(conversation: str) -> Asked:
-    messages = _messages(conversation[-MAX_TEXT:])
+    text = conversation[-MAX_TEXT:]
+    messages = [(turn.role, text[turn.start : turn.end]) for turn in turns(text)]
     said = [at for at, (role, _) in enumerate(messages) if role == "user"]
     last = said[-1] if said else len(messages) - 1
     asked = Asked(text=messages[last][1].lower())
@@ -209,17 +209,6 @@ def _asked(conversation: str) -> Asked:
     asked.deed = next((DEEDS[word] for word in LETTERS.findall(asked.text) if word in DEEDS), -1)
     asked.number = any(map(DIGIT.search, (asked.text, *earlier)))
     return asked
-
-
-def _messages(conversation: str) -> list[tuple[str, str]]:
-    """Roles and texts, at least one; a text whose beginning was cut off is taken for the user's."""
-    found: list[tuple[str, str]] = []
-    role, at = "user", 0
-    for match in ROLE.finditer(conversation):
-        if conversation[at : match.start()].strip():
-            found.append((role, conversation[at : match.start()]))
-        role, at = match[1], match.end()
-    return [*found, (role, conversation[at:])]
 
 
 _known: OrderedDict[str, tuple[list[Known], dict[str, float]]] = OrderedDict()

@@ -29,7 +29,7 @@ def schema_guesses(slot: Slot) -> list[Guess]:
     elif "boolean" in slot.types:
         out += [Guess(True, 0.5, "schema"), Guess(False, 0.3, "schema")]
     else:
-        out += [Guess(value, 0.15, "schema") for value in _examples(slot)]
+        out += [Guess(value, 0.15, "schema") for value in examples(slot)]
     return out
 
 
@@ -57,7 +57,8 @@ def _opening(schema: Mapping[str, Any], types: Sequence[str], style: Style) -> s
     return ""
 
 
-def _examples(slot: Slot) -> list[Any]:
+def examples(slot: Slot) -> list[Any]:
+    """Values that the schema names as examples, at most three."""
     named = slot.schema.get("examples")
     found = list(named[:2]) if isinstance(named, list) else []
     for match in EXAMPLE.finditer(slot.description[:400]):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from ooospec_agents.drafting.sources.dates import Day, find_days, find_times
+from ooospec_agents.drafting.sources.dates import (
+    CLOCK,
+    DAY_FIRST,
+    MONTH_FIRST,
+    YEAR_FIRST,
+    Day,
+    clock_time,
+    find_days,
+)
 from ooospec_agents.drafting.sources.shared_words import STOP_WORDS, words
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\w]|\.\d)|(?<=[$€£])\d+(?:\.\d+)?")
@@ -27,25 +38,26 @@ _OPERAND = r"\d[\d.]{0,20}\){0,4}"
 FORMULA = re.compile(
     rf"(?<![\w.])[-(]{{0,4}}{_OPERAND}(?:\s{{0,2}}[-+*/^]\s{{0,2}}\({{0,4}}-?{_OPERAND}){{1,12}}(?![\w/-])"
 )
+COMPUTED = re.compile(r"[+*^(]|\s[-/]\s")
+"""What tells a formula from a date, a range or a code, which may have a dash or a slash."""
 OPERATOR = re.compile(r"(?<=[\d)])\s*([-+*/^])\s*")
 NUMBER_WORDS = {
     word: index
     for index, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
 }
+WHOLE_NUMBER = re.compile(r"-?\d{1,40}")
 SPELLED = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE)
-MAX_SPANS = 64
-MAX_TEXT = 4000
-"""Characters of the conversation's end that are searched."""
-BEFORE, AFTER = 48, 20
-"""Characters around a span in which a parameter's words are looked for."""
-EARLIER = 0.55
-"""What a span of an earlier turn is worth, where one of the last turn is worth 1."""
-CLOSE = 4
-"""Words before a span that are close to it."""
-SOLID = (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME), ("quoted", QUOTED))
-"""Kinds in which no other kind is looked for."""
-NUMBERS = (("number", NUMBER), ("number", NUMBER_UNIT), ("spelled", SPELLED))
-NAMES = (("identifier", IDENTIFIER), ("code", CODE), ("proper", PROPER))
+SOLID = (("email", EMAIL), ("url", URL), ("date", DATE), ("time", TIME))
+"""Kinds in which, as in quotations, no other kind is looked for."""
+LOOSE = (
+    ("number", NUMBER),
+    ("number", NUMBER_UNIT),
+    ("spelled", SPELLED),
+    ("identifier", IDENTIFIER),
+    ("code", CODE),
+    ("proper", PROPER),
+)
+OPENS_SENTENCE = (": ", ". ", "? ", "! ")
 
 
 @dataclass
@@ -53,159 +65,134 @@ class Span:
     """A stretch of the conversation that may be a value.
 
     Attributes:
-        text: What stands there.
+        text: What stands there, or the text of the value that it names; "" for a day.
         kind: What it looks like.
-        recent: Whether it stands in the last turn.
-        beside: Text before it and after it.
+        start, end: Where it stands.
+        day: The day that it names, if it does.
+        value: The list or the object that it is, if it is one.
     """
 
     text: str
     kind: str
-    recent: bool
-    beside: tuple[str, str]
+    start: int
+    end: int
+    day: Day | None = None
+    value: Any = None
 
     @cached_property
-    def before(self) -> tuple[str, ...]:
-        """Words before it."""
-        return words(self.beside[0])
-
-    @cached_property
-    def after(self) -> tuple[str, ...]:
-        """Words after it."""
-        return words(self.beside[1])[:2]
+    def words(self) -> frozenset[str]:
+        """The words of its text."""
+        return frozenset(words(self.text))
 
 
-class Beside:
-    """Which spans stand beside which words: asked once a slot, where each span would be asked otherwise.
+class Covered:
+    """Stretches of a text that do not overlap, in its order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def __contains__(self, place: int) -> bool:
+        at = bisect_right(self._starts, place) - 1
+        return at >= 0 and place < self._ends[at]
+
+    def meets(self, start: int, end: int) -> bool:
+        """Whether a part of a stretch is covered."""
+        at = bisect_left(self._starts, end) - 1
+        return at >= 0 and start < self._ends[at]
+
+    def add(self, start: int, end: int) -> None:
+        """Cover a stretch that meets no other."""
+        at = bisect_right(self._starts, start)
+        self._starts.insert(at, start)
+        self._ends.insert(at, end)
+
+
+def find_spans(text: str) -> tuple[list[Span], Covered]:
+    """The spans of a text, phrases left out, in no order; and the stretches that are values as a whole."""
+    out: list[Span] = []
+    covered, inner = Covered(), Covered()
+    for start, end in _matches(QUOTED, text):
+        if not covered.meets(start, end) and not any(kind.fullmatch(text, start, end) for _, kind in SOLID):
+            covered.add(start, end)
+            out.append(Span(text[start:end], "quoted", start, end))
+    for kind, pattern in SOLID:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if not inner.meets(start, end):
+                inner.add(start, end)
+                out.append(Span(match[0].rstrip(".'"), kind, start, end))
+            if not covered.meets(start, end):
+                covered.add(start, end)
+    met: set[tuple[str, int]] = set()
+    for kind, pattern in LOOSE:
+        for start, end in _matches(pattern, text):
+            whole = text[start:end].rstrip(".'")
+            if start in covered or (kind, start) in met:
+                continue
+            met.add((kind, start))
+            if kind != "proper":
+                out.append(Span(whole, kind, start, start + len(whole)))
+            elif not _is_ordinary(text, start, whole):
+                out += _names(whole, start, _opens_sentence(text, start))
+    for match in FORMULA.finditer(text):
+        formula = match[0].rstrip(".")
+        if COMPUTED.search(formula):
+            out.append(Span(spaced(formula), "formula", *match.span()))
+    return out + list(_moments(text)), covered
+
+
+def _moments(text: str) -> Iterator[Span]:
+    """Days and clock times: as values, and days as they are said."""
+    for day in find_days(text):
+        yield Span("", "day" if day.year else "day without year", day.start, day.end, day)
+    for pattern in (MONTH_FIRST, DAY_FIRST):
+        for match in pattern.finditer(text):
+            yield Span(match[0], "day as said", *match.span())
+    for match in CLOCK.finditer(text):
+        yield Span(clock_time(match), "clock", *match.span())
+
+
+def _names(text: str, start: int, first: bool) -> Iterator[Span]:
+    """A name without its possessive, and the parts of one that is two: "Rome and Paris".
 
     Args:
-        spans: The spans; each is named by its place among them.
-
-    Attributes:
-        spans: The same.
-        kinds: Their kinds.
-        weights: Of each span its kind, and what it is worth for its turn.
+        text: The name.
+        start: Where it stands.
+        first: Whether a sentence begins with it: then its first word may be none of it, as in "Call Ann Lee".
     """
-
-    def __init__(self, spans: Sequence[Span]) -> None:
-        self.spans = spans
-        self.kinds = {span.kind for span in spans}
-        self.weights = [(span.kind, 1.0 if span.recent else EARLIER) for span in spans]
-        self._before: dict[str, list[int]] = {}
-        self._close: dict[str, list[int]] = {}
-        for at, span in enumerate(spans):
-            for word in set(span.before):
-                self._before.setdefault(word, []).append(at)
-            for word in [*set(span.before[-CLOSE:])] * 2 + [*set(span.after)]:
-                self._close.setdefault(word, []).append(at)
-
-    def near(self, wanted: set[str], name: set[str]) -> dict[int, int]:
-        """How many words stand beside each span; a span beside none of them is left out.
-
-        Args:
-            wanted: Words that count before a span.
-            name: Those of them that count again close to it: twice just before, once just after.
-        """
-        out: dict[int, int] = {}
-        for index, asked in ((self._before, wanted), (self._close, name)):
-            for word in asked:
-                for at in index.get(word, ()):
-                    out[at] = out.get(at, 0) + 1
-        return out
+    text = text.removesuffix("'s").removesuffix("’s")
+    yield Span(text, "proper", start, start + len(text))
+    if first and " " in text:
+        at = text.index(" ") + 1
+        yield from _names(text[at:], start + at, False)
+    if " and " in text or " & " in text:
+        at = 0
+        for part in re.split(r" (?:and|&) ", text):
+            at = text.find(part, at)
+            yield Span(part, "proper part", start + at, start + at + len(part))
 
 
-class Spans:
-    """The spans of one conversation; each kind is looked for when it is first asked for.
+def _is_ordinary(text: str, start: int, name: str) -> bool:
+    # "Find" in "user: Find ..." or after a full stop is capitalised for its place, not for what it is.
+    if name.lower() in STOP_WORDS or text[start - 1 : start] in ("", "\n"):
+        return True
+    return " " not in name and _opens_sentence(text, start)
 
-    Args:
-        conversation: The messages as text, newest last.
-    """
 
-    def __init__(self, conversation: str) -> None:
-        self.text = conversation[-MAX_TEXT:]
-        self._last_turn = max(self.text.rfind("\nuser: "), 0)
+def _opens_sentence(text: str, start: int) -> bool:
+    before = text[max(start - 2, 0) : start]
+    return before in OPENS_SENTENCE or before.endswith("\n")
 
-    def find_all(self) -> None:
-        """Look for every kind."""
-        _ = self.beside_numbers, self.beside_texts, self.lowered, self.days, self.times, self.formulas
 
-    @cached_property
-    def numbers(self) -> list[Span]:
-        """Numbers, in digits and in words."""
-        return self._find(NUMBERS)
-
-    @cached_property
-    def texts(self) -> list[Span]:
-        """All that may be a string, numbers included."""
-        return [*self._solid, *self.numbers, *self._find(NAMES)][-MAX_SPANS:]
-
-    @cached_property
-    def lowered(self) -> list[tuple[str, str]]:
-        """Of each of `texts` its text in lower case, and as it stands."""
-        return [(span.text.lower(), span.text) for span in self.texts]
-
-    @cached_property
-    def beside_numbers(self) -> Beside:
-        """Words beside `numbers`."""
-        return Beside(self.numbers)
-
-    @cached_property
-    def beside_texts(self) -> Beside:
-        """Words beside `texts`."""
-        return Beside(self.texts)
-
-    @cached_property
-    def formulas(self) -> list[str]:
-        """Numbers to be computed with, the latest first."""
-        found = [match[0].rstrip(".") for match in FORMULA.finditer(self.text)][::-1]
-        # A dash or a slash alone may be a date's, a range's or a code's.
-        return [formula for formula in found if re.search(r"[+*^(]|\s[-/]\s", formula)]
-
-    @cached_property
-    def days(self) -> list[Day]:
-        """Days named in prose."""
-        return find_days(self.text)
-
-    @cached_property
-    def times(self) -> list[str]:
-        """Clock times named in prose, as HH:MM."""
-        return find_times(self.text)
-
-    @cached_property
-    def _solid(self) -> list[Span]:
-        return self._find(SOLID, solid=True)
-
-    @cached_property
-    def _covered(self) -> list[tuple[int, int]]:
-        return []
-
-    def _find(self, kinds: tuple[tuple[str, re.Pattern[str]], ...], solid: bool = False) -> list[Span]:
-        covered = self._covered
-        if not solid:
-            _ = self._solid  # what it covers must be known
-        out: dict[tuple[str, str], Span] = {}
-        for kind, pattern in kinds:
-            for start, end in _matches(pattern, self.text):
-                if any(low <= start < high for low, high in covered):
-                    continue
-                text = self.text[start:end].rstrip(".'")
-                if kind != "proper" or not self._is_ordinary(start, text):
-                    out[kind, text] = self._span(kind, text, start)
-                    if solid:
-                        covered.append((start, end))
-        return list(out.values())
-
-    def _span(self, kind: str, text: str, start: int) -> Span:
-        end = start + len(text)
-        beside = self.text[max(start - BEFORE, 0) : start], self.text[end : end + AFTER]
-        return Span(text, kind, start >= self._last_turn, beside)
-
-    def _is_ordinary(self, start: int, text: str) -> bool:
-        # "Find" in "user: Find ..." or after a full stop is capitalised for its place, not for what it is.
-        if text.lower() in STOP_WORDS or self.text[start - 1 : start] in ("", "\n"):
-            return True
-        before = self.text[max(start - 2, 0) : start]
-        return " " not in text and (before in (": ", ". ", "? ", "! ") or before.endswith("\n"))
+def number_of(text: str) -> int | float | None:
+    """The number that a text is, as far as it is finite; None for anything else."""
+    digits = text.replace(",", "")
+    try:
+        number = int(digits) if WHOLE_NUMBER.fullmatch(digits) else float(digits)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def spaced(formula: str) -> str:
@@ -217,3 +204,13 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     for match in pattern.finditer(text):
         group = next((index for index in range(1, pattern.groups + 1) if match.group(index)), 0)
         yield match.span(group)
+
+
+def moments_in(text: str) -> Covered:
+    """Where days and clock times stand."""
+    covered = Covered()
+    for pattern in (MONTH_FIRST, DAY_FIRST, YEAR_FIRST, CLOCK):
+        for match in pattern.finditer(text):
+            if not covered.meets(*match.span()):
+                covered.add(*match.span())
+    return covered

@@ -14,7 +14,7 @@ from ooospec_agents.predictor.calibration import fit
 from ooospec_agents.predictor.decode import Found, mix
 from ooospec_agents.predictor.pieces import Pieces
 from ooospec_agents.predictor.predictor import SpanPredictor
-from ooospec_agents.training.card import same
+from ooospec_agents.strict_json import same
 from ooospec_agents.training.traces import Request
 
 LEXICAL_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)

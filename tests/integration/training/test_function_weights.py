@@ -1,4 +1,4 @@
-"""Fitting the weights by which functions are ranked: dialogues made longer, the fit, and the command."""
+"""Fitting the weights by which functions are ranked: the fit, and the command."""
 
 from __future__ import annotations
 
@@ -46,25 +46,6 @@ def lines(*requests: Request) -> str:
         for one in requests
     ]
     return "".join(json.dumps(record) + "\n" for record in records)
-
-
-def test_a_value_is_asked_for_and_given() -> None:
-    longer = functions.asked_for(request(1), random.Random(0))
-    assert [message["role"] for message in longer.messages] == ["user", "assistant", "user"]
-    assert "subject" in longer.messages[1]["content"]
-    assert "1" in longer.messages[2]["content"]
-
-
-def test_another_request_was_met_before() -> None:
-    longer = functions.after(request(0), request(1), random.Random(0))
-    assert [message["role"] for message in longer.messages][:3] == ["user", "assistant", "tool"]
-    assert longer.messages[1]["tool_calls"][0]["function"]["name"] == "book_flight"
-    assert longer.messages[-1] == request(1).messages[-1]
-    assert longer.calls == request(1).calls
-
-
-def test_nothing_is_done_twice_in_a_row() -> None:
-    assert functions.after(request(0), request(4), random.Random(0)) == request(4)
 
 
 def test_what_a_target_called_counts_for_more_than_the_reference() -> None:
@@ -128,10 +109,3 @@ def test_the_weights_that_ship_are_of_these_features() -> None:
     shipped = json.loads(functions.WEIGHTS.read_text())
     assert tuple(shipped["weights"]) == FEATURES
     assert all(len(digest) == 64 for digest in shipped["inputs"].values())
-
-
-def test_the_same_is_wanted_again() -> None:
-    longer = functions.again(request(1), request(2), random.Random(0))
-    assert [message["role"] for message in longer.messages][:3] == ["user", "assistant", "tool"]
-    assert "2" in longer.messages[-1]["content"]
-    assert longer.calls == request(1).calls
