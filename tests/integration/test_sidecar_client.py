@@ -12,9 +12,12 @@ import pytest
 from ooospec_agents.catalog import Catalog, Function, Slot
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources.functions import rank_functions
+from ooospec_agents.drafting.sources.span_fit import SpanFit
+from ooospec_agents.hint import SlotHint
 from ooospec_agents.http_library import httpx
 from ooospec_agents.sidecar.backend import SidecarError
 from ooospec_agents.sidecar.client import RENEWED_AFTER, CompletionsClient
+from ooospec_agents.sidecar.slots import weighed_slot
 from ooospec_agents.sidecar.worker import from_url
 from ooospec_agents.testing.sidecar import ScriptedSidecar
 
@@ -43,9 +46,10 @@ async def test_wave_is_one_request() -> None:
     # " 0" is one token here; of "1" nothing is said, which counts as 0.01.
     weather, stop = 0.5**0.3 * words["weather"], 0.01**0.3 * words["stop"]
     assert hint.calls[0].confidence == pytest.approx(weather / (weather + stop))
+    said = SlotHint(value="Oslo", confidence=0.25)  # " Oslo" is two tokens of at most four characters here
+    likely = SpanFit(conversation_text(MESSAGES)).of(CATALOG.functions[0])["city"]
+    assert hint.calls[0].slots["city"] == weighed_slot(said, likely, "place")
     assert hint.calls[0].slots["city"].value == "Oslo"
-    # " Oslo" is two tokens of at most four characters here.
-    assert hint.calls[0].slots["city"].confidence == pytest.approx(0.25)
     (wave,) = server.waves
     sent = {key: value for key, value in wave.items() if key != "prompt"}
     assert sent == {"model": "sidecar", "max_tokens": 32, "temperature": 0.0, "stop": ["\n"], "logprobs": 5}
