@@ -41,6 +41,8 @@ TRACED, MADE, TOLD = 1.5, 0.7, 0.5
 PENALTY = 1.0
 """Of the squared weights."""
 STEPS = 80
+ALL_PLACES = 1024
+"""None is left out while the weights are fitted by which some are."""
 RAREST = 8
 """Slots in which a feature must be met to be kept."""
 
@@ -65,12 +67,12 @@ def choices_of(request: Request, weight: float = 1.0) -> Iterator[SlotChoice]:
     function = Catalog.from_tools(list(request.tools)).function(request.calls[0].name) if request.calls else None
     if function is None:
         return
-    fit, given = SpanFit(conversation_text(request.messages)), request.calls[0].arguments
+    fit, given = SpanFit(conversation_text(request.messages), ALL_PLACES), request.calls[0].arguments
     for wanted in Wanted.of(function):
-        rows = [list(fit.fixed(place, wanted)) for place in fit.reading.places]
+        rows = [list(fit.fixed(place, wanted)) for place in fit.places]
         for at, feature in fit.details(wanted, function):
             rows[at].append(feature)
-        name, found = wanted.slot.name, list(candidates(fit.reading, wanted))
+        name, found = wanted.slot.name, list(candidates(fit.reading, fit.places, wanted))
         features = [[*(rows[one.place] if one.place >= 0 else ()), *one.features] for one in found]
         right = [at for at, one in enumerate(found) if name in given and same(one.value, given[name])]
         yield SlotChoice([*features, list(fit.none(wanted))], frozenset(right or [len(found)]), weight)

@@ -45,7 +45,7 @@ CONVERSATIONS = (
 
 def worked_out(fit: SpanFit, wanted: Wanted, function: Function | None) -> tuple[dict[str, float], float]:
     """Each value's probability and that of none, from the features to which the weights were fitted."""
-    rows = [list(fit.fixed(place, wanted)) for place in fit.reading.places]
+    rows = [list(fit.fixed(place, wanted)) for place in fit.places]
     for at, feature in fit.details(wanted, function):
         rows[at].append(feature)
 
@@ -53,7 +53,7 @@ def worked_out(fit: SpanFit, wanted: Wanted, function: Function | None) -> tuple
         return exp(sum(WEIGHTS.get(name, 0.0) * amount for name, amount in features))
 
     shares: defaultdict[str, float] = defaultdict(float)
-    for one in candidates(fit.reading, wanted):
+    for one in candidates(fit.reading, fit.places, wanted):
         shares[repr(one.value)] += worth([*(rows[one.place] if one.place >= 0 else []), *one.features])
     none = worth(list(fit.none(wanted)))
     total = sum(shares.values()) + none
@@ -239,3 +239,12 @@ def test_guesses_come_likeliest_first_and_say_whether_only_the_schema_names_them
     guesses = LexicalValues("user: of size 40, or 41").guesses(slot)
     assert [guess.confidence for guess in guesses] == sorted((guess.confidence for guess in guesses), reverse=True)
     assert {guess.value: guess.source for guess in guesses} == {40: "lexical", 41: "lexical", 1: "schema"}
+
+
+def test_of_many_places_the_likeliest_values_are_kept_in_order() -> None:
+    said = "user: Send 'first', 'second' and 'third' to everybody who is here"
+    every, two = SpanFit(said), SpanFit(said, most=2)
+    kept = [place.span.text for place in two.places]
+    assert len(every.places) > 2
+    assert [place.span.text for place in every.places if place.span.text in kept] == kept
+    assert set(kept) <= {"first", "second", "third"}

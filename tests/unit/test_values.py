@@ -18,7 +18,8 @@ MOMENT = "ISO 8601, such as 2026-01-31T09:00:00"
 
 def possible(conversation: str, slot: Slot) -> list[tuple[Any, dict[str, float]]]:
     """The values that a slot may have, each with what is known of it beside its place."""
-    found = candidates(Reading(conversation), Wanted.alone(slot))
+    reading = Reading(conversation)
+    found = candidates(reading, reading.places, Wanted.alone(slot))
     return [(one.value, dict(one.features)) for one in found]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ooospec_agents.catalog import Slot, slot_of
@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
 
     Attributes:
         value: The value.
-        place: Index of its place in the reading; -1 where the schema names it.
+        place: Index of its place among those looked at; -1 where the schema names it.
         features: What is known of the value beside its place.
     """
 
@@ -42,21 +42,27 @@ class Candidate(NamedTuple):
     features: tuple[Feature, ...] = ()
 
 
-def candidates(reading: Reading, wanted: Wanted) -> Iterator[Candidate]:
-    """The values that a slot may have; one may come several times."""
+def candidates(reading: Reading, places: Sequence[Place], wanted: Wanted) -> Iterator[Candidate]:
+    """The values that a slot may have; one may come several times.
+
+    Args:
+        reading: The conversation.
+        places: Its places that are looked at.
+        wanted: The slot.
+    """
     if wanted.kind in CLOSED:
         yield from _options(reading, wanted)
     elif wanted.kind in NESTED:
-        yield from _lists(reading, wanted)
+        yield from _lists(places, wanted)
     else:
-        found = _numbers(reading, wanted) if wanted.kind in NUMERIC else _texts(reading, wanted)
+        found = _numbers(reading, places, wanted) if wanted.kind in NUMERIC else _texts(reading, places, wanted)
         yield from found
         yield from _of_schema(wanted)
 
 
-def _texts(reading: Reading, wanted: Wanted) -> Iterator[Candidate]:
+def _texts(reading: Reading, places: Sequence[Place], wanted: Wanted) -> Iterator[Candidate]:
     time, codes = "time" in wanted.about, wanted.codes
-    for at, place in enumerate(reading.places):
+    for at, place in enumerate(places):
         span = place.span
         if span.day is not None:
             yield from _days(reading, at, place, wanted)
@@ -65,8 +71,8 @@ def _texts(reading: Reading, wanted: Wanted) -> Iterator[Candidate]:
             yield Candidate(span.text, at) if code is None else Candidate(code, at, (("as code", 1.0),))
 
 
-def _numbers(reading: Reading, wanted: Wanted) -> Iterator[Candidate]:
-    for at, place in enumerate(reading.places):
+def _numbers(reading: Reading, places: Sequence[Place], wanted: Wanted) -> Iterator[Candidate]:
+    for at, place in enumerate(places):
         span = place.span
         value = typed(span.text, wanted.slot) if span.kind in ("number", "spelled") else None
         if value is None:
@@ -97,12 +103,12 @@ def _days(reading: Reading, at: int, place: Place, wanted: Wanted) -> Iterator[C
             yield Candidate(f"{text}{joint}{clock}:00", at, features)
 
 
-def _lists(reading: Reading, wanted: Wanted) -> Iterator[Candidate]:
+def _lists(places: Sequence[Place], wanted: Wanted) -> Iterator[Candidate]:
     slot, kind = wanted.slot, dict if wanted.kind == "object" else list
     items = slot.schema.get("items")
     item = slot_of(slot.name, items, True) if isinstance(items, dict) else Slot(slot.name)
     wants_text = "string" in item.types or not item.types
-    for at, place in enumerate(reading.places):
+    for at, place in enumerate(places):
         span = place.span
         if isinstance(span.value, kind):
             fits = kind is dict or all(isinstance(one, str) == wants_text for one in span.value)

@@ -32,6 +32,7 @@ CLOSE = 6
 """Words before a span in which a description's words count."""
 ROUNDS = 4
 """Rounds in which slots give way to each other."""
+MOST_PLACES = 40
 LEAST = 0.01
 """Probability below which a candidate is left out."""
 KEPT_FEATURES = 1 << 14
@@ -64,10 +65,12 @@ class SpanFit:
 
     Args:
         conversation: The messages as text, newest last.
+        most: Places that are kept, at most: those that are the likeliest values, whatever is asked for.
     """
 
-    def __init__(self, conversation: str) -> None:
+    def __init__(self, conversation: str, most: int = MOST_PLACES) -> None:
         self.reading = Reading(conversation)
+        self._most = most
         self._by_function: dict[str, list[tuple[int, Feature]]] = {}
 
     def read(self) -> None:
@@ -94,7 +97,7 @@ class SpanFit:
         for at, (name, amount) in self.details(wanted, function):
             scores[at] += weight(name, 0.0) * amount
         found = []
-        for value, place, features in candidates(self.reading, wanted):
+        for value, place, features in candidates(self.reading, self.places, wanted):
             score = scores[place] if place >= 0 else 0.0
             for name, amount in features:
                 score += weight(name, 0.0) * amount
@@ -135,7 +138,7 @@ class SpanFit:
         """Features of places that depend on words, each with the place's index."""
         if function is not None:
             yield from self._of_function(function)
-        places = self.reading.places
+        places = self.places
         for word, share in wanted.share.items():
             for at, distance in self._before.get(word, ()):
                 place = places[at]
@@ -165,7 +168,7 @@ class SpanFit:
             if not share:
                 continue
             for at in self._by_turn[turn]:
-                span = self.reading.places[at].span
+                span = self.places[at].span
                 yield at, ("asked for", share)
                 yield at, ("asked for, phrase" if is_phrase(span.kind) else "asked for, no phrase", share)
                 yield at, ("asked for, all said", share * min(len(span.text) / max(length - 2, 1), 1.0))
@@ -181,7 +184,7 @@ class SpanFit:
         for word in wanted.described:
             described.update(self._inside.get(word, ()))
         for at in {**names, **described}:
-            size = len(self.reading.places[at].span.words)
+            size = len(self.places[at].span.words)
             if names[at] == size:
                 yield at, ("is the name", 1.0)
                 continue
@@ -196,7 +199,7 @@ class SpanFit:
             name = frozenset(words(function.name))
             described = frozenset(words(function.description[:MAX_FUNCTION])) - name
             found = self._by_function[function.name] = []
-            for at, place in enumerate(self.reading.places):
+            for at, place in enumerate(self.places):
                 if shared := len(name & place.said):
                     found.append((at, ("sentence names function", shared / len(name))))
                 if shared := len(described & place.said):
@@ -208,20 +211,31 @@ class SpanFit:
         return found
 
     @cached_property
+    def places(self) -> list[Place]:
+        """The places that are kept, in the reading's order."""
+        return [place for place, _ in self._kept]
+
+    @cached_property
     def _plain(self) -> list[tuple[float, str, str, int]]:
         """Of each place the weight of what depends on no slot, its kind, its preposition and its rank."""
-        out = []
+        return [(plain, place.span.kind, place.preposition, place.rank) for place, plain in self._kept]
+
+    @cached_property
+    def _kept(self) -> list[tuple[Place, float]]:
+        found = []
         for place in self.reading.places:
             features = _plain(place, place.turn == self.reading.last)
-            plain = sum([WEIGHTS.get(name, 0.0) * amount for name, amount in features])
-            out.append((plain, place.span.kind, place.preposition, place.rank))
-        return out
+            found.append((place, sum([WEIGHTS.get(name, 0.0) * amount for name, amount in features])))
+        if len(found) <= self._most:
+            return found
+        least = sorted((plain for _, plain in found), reverse=True)[self._most - 1]
+        return [(place, plain) for place, plain in found if plain >= least]
 
     @cached_property
     def _before(self) -> dict[str, list[tuple[int, int]]]:
         """Places before which a word stands, and how many words are between."""
         out: dict[str, list[tuple[int, int]]] = {}
-        for at, place in enumerate(self.reading.places):
+        for at, place in enumerate(self.places):
             for distance, word in enumerate(place.before):
                 if word not in place.before[:distance]:
                     out.setdefault(word, []).append((at, distance))
@@ -229,20 +243,20 @@ class SpanFit:
 
     @cached_property
     def _after(self) -> dict[str, list[int]]:
-        return _index(place.after for place in self.reading.places)
+        return _index(place.after for place in self.places)
 
     @cached_property
     def _inside(self) -> dict[str, list[int]]:
-        return _index(place.span.words if place.span.kind not in WHOLE else () for place in self.reading.places)
+        return _index(place.span.words if place.span.kind not in WHOLE else () for place in self.places)
 
     @cached_property
     def _keys(self) -> dict[str, list[int]]:
-        return _index((place.key,) if place.key else () for place in self.reading.places)
+        return _index((place.key,) if place.key else () for place in self.places)
 
     @cached_property
     def _by_turn(self) -> defaultdict[int, list[int]]:
         out: defaultdict[int, list[int]] = defaultdict(list)
-        for at, place in enumerate(self.reading.places):
+        for at, place in enumerate(self.places):
             out[place.turn].append(at)
         return out
 
