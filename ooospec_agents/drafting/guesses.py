@@ -15,6 +15,8 @@ MAX_NAMES = 16
 """Functions ranked, at most."""
 LIKELY = 2
 """Functions whose values are guessed ahead, the likeliest; those of others are guessed when one is called."""
+MAX_SLOTS = 32
+"""Slots of a function whose values are guessed ahead, at most."""
 MAX_VALUE_CHARS = 512
 
 
@@ -38,7 +40,7 @@ class LexicalGuesses:
         values = {}
         for guess in names[:LIKELY]:
             function = catalog.function(guess.value)
-            for slot in function.slots if function is not None else ():
+            for slot in function.slots[:MAX_SLOTS] if function is not None else ():
                 found = lexical.guesses(slot, function)
                 values[guess.value, slot.name] = tuple(g for g in found if len(str(g.value)) <= MAX_VALUE_CHARS)
         return cls(names, values)

@@ -41,6 +41,8 @@ def choices_of(outcome: Outcome) -> Iterator[SlotChoice]:
     lexical = SpanFit(conversation_text(request.messages)).of(function)
     for wanted in Wanted.of(function):
         name = wanted.slot.name
+        if name not in lexical:
+            continue
         found = list(rows(said.get(name), lexical[name], wanted.kind))
         last = len(found) - 1
         right = [at for at, (value, _) in enumerate(found[:-1]) if name in given and same(value, given[name])]

@@ -13,7 +13,7 @@ from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources import span_fit
 from ooospec_agents.drafting.sources.candidates import Feature, candidates
 from ooospec_agents.drafting.sources.lexical import LexicalValues
-from ooospec_agents.drafting.sources.span_fit import WEIGHTS, Likely, SpanFit
+from ooospec_agents.drafting.sources.span_fit import MOST_TOGETHER, WEIGHTS, Likely, SpanFit
 from ooospec_agents.drafting.sources.wanted import Wanted
 
 STAMP = "%Y-%m-%d %H:%M:%S"
@@ -248,3 +248,15 @@ def test_of_many_places_the_likeliest_values_are_kept_in_order() -> None:
     assert len(every.places) > 2
     assert [place.span.text for place in every.places if place.span.text in kept] == kept
     assert set(kept) <= {"first", "second", "third"}
+
+
+def test_of_very_many_slots_the_required_are_looked_at_together() -> None:
+    slots = [Slot(f"x{at}", ("string",), required=at >= MOST_TOGETHER) for at in range(2 * MOST_TOGETHER)]
+    together = SpanFit("user: go to Oslo").of(Function("f", slots=tuple(slots)))
+    assert list(together) == [slot.name for slot in slots[MOST_TOGETHER:]]
+
+
+def test_a_slot_that_is_not_looked_at_together_is_looked_at_alone() -> None:
+    slots = (*(Slot(f"x{at}", ("boolean",), required=True) for at in range(MOST_TOGETHER)), Slot("city", ("string",)))
+    said = "user: the city is Oslo"
+    assert LexicalValues(said).guesses(slots[-1], Function("f", slots=slots)) == LexicalValues(said).guesses(slots[-1])

@@ -42,19 +42,22 @@ class LexicalValues:
         """
         if len(slot.options) == 1:
             return schema_guesses(slot)
-        likely = self._fit.alone(slot) if function is None else self._likely(function)[slot.name]
+        likely = self._likely(slot, function)
         best = sorted(likely.options.values(), key=lambda option: -option.probability)[:MAX_GUESSES]
         return [Guess(option.value, option.probability, "schema" if option.of_schema else "lexical") for option in best]
 
     def nothing(self, slot: Slot, function: Function) -> float:
         """Probability that a slot of a function has another value than those guessed, or none."""
-        return self._likely(function)[slot.name].none
+        return self._likely(slot, function).none
 
-    def _likely(self, function: Function) -> dict[str, Likely]:
-        found = self._functions.get(function.name)
-        if found is None:
-            found = self._functions[function.name] = self._fit.of(function)
-        return found
+    def _likely(self, slot: Slot, function: Function | None) -> Likely:
+        if function is not None:
+            together = self._functions.get(function.name)
+            if together is None:
+                together = self._functions[function.name] = self._fit.of(function)
+            if slot.name in together:
+                return together[slot.name]
+        return self._fit.alone(slot)
 
     def finish(self, slot: Slot | None, begun: str) -> Guess | None:
         """The rest of a string that begins with `begun`, from a date, a time or a span that begins so."""

@@ -32,7 +32,7 @@ CLOSE = 6
 """Words before a span in which a description's words count."""
 ROUNDS = 4
 """Rounds in which slots give way to each other."""
-MOST_PLACES = 40
+MOST_PLACES, MOST_TOGETHER = 40, 24
 LEAST = 0.01
 """Probability below which a candidate is left out."""
 KEPT_FEATURES = 1 << 14
@@ -78,8 +78,14 @@ class SpanFit:
         _ = self._before, self._inside, self.reading.clocks, self.reading.asked, self.reading.words
 
     def of(self, function: Function) -> dict[str, Likely]:
-        """What the slots of a function are likely to be, looked at together; by slot name."""
-        found = {wanted.slot.name: self._likely(wanted, function) for wanted in Wanted.of(function)}
+        """What the slots of a function are likely to be, looked at together; by slot name.
+
+        Of more than `MOST_TOGETHER` slots the required ones come first, and the rest is left out.
+        """
+        slots = Wanted.of(function)
+        if len(slots) > MOST_TOGETHER:
+            slots = sorted(slots, key=lambda wanted: not wanted.slot.required)[:MOST_TOGETHER]
+        found = {wanted.slot.name: self._likely(wanted, function) for wanted in slots}
         for _ in range(ROUNDS if len(found) > 1 else 0):
             _give_way(found.values())
         return found
