@@ -22,7 +22,7 @@ from ooospec_agents.drafting.sources.candidates import Feature, candidates
 from ooospec_agents.drafting.sources.phrases import WHOLE
 from ooospec_agents.drafting.sources.reading import MOMENTS, Place, Reading, is_phrase
 from ooospec_agents.drafting.sources.shared_words import words
-from ooospec_agents.drafting.sources.wanted import Wanted
+from ooospec_agents.drafting.sources.wanted import CLOSED, Wanted
 
 MAX_FUNCTION = 200
 """Characters of a function's description that are compared."""
@@ -86,8 +86,9 @@ class SpanFit:
         if len(slots) > MOST_TOGETHER:
             slots = sorted(slots, key=lambda wanted: not wanted.slot.required)[:MOST_TOGETHER]
         found = {wanted.slot.name: self._likely(wanted, function) for wanted in slots}
-        for _ in range(ROUNDS if len(found) > 1 else 0):
-            _give_way(found.values())
+        for _ in range(ROUNDS):
+            if not _give_way(found.values()):
+                break
         return found
 
     def alone(self, slot: Slot) -> Likely:
@@ -96,12 +97,7 @@ class SpanFit:
 
     def _likely(self, wanted: Wanted, function: Function | None) -> Likely:
         weight = WEIGHTS.get
-        scores = [
-            plain + _weight_of_class(wanted.kind, kind, preposition) + _weight_of_rank(wanted.ranked, kind, rank)
-            for plain, kind, preposition, rank in self._plain
-        ]
-        for at, (name, amount) in self.details(wanted, function):
-            scores[at] += weight(name, 0.0) * amount
+        scores = [] if wanted.kind in CLOSED else self._scores(wanted, function)
         found = []
         for value, place, features in candidates(self.reading, self.places, wanted):
             score = scores[place] if place >= 0 else 0.0
@@ -120,6 +116,17 @@ class SpanFit:
                 option.probability += part / total
                 option.of_schema = option.of_schema and place < 0
         return Likely({key: one for key, one in options.items() if one.probability >= LEAST}, none / total)
+
+    def _scores(self, wanted: Wanted, function: Function | None) -> list[float]:
+        """What each place is worth, whatever value it stands for."""
+        kind, ranked, weight = wanted.kind, wanted.ranked, WEIGHTS.get
+        scores = [
+            plain + _weight_of_class(kind, its, preposition) + _weight_of_rank(ranked, its, rank)
+            for plain, its, preposition, rank in self._plain
+        ]
+        for at, (name, amount) in self.details(wanted, function):
+            scores[at] += weight(name, 0.0) * amount
+        return scores
 
     def none(self, wanted: Wanted) -> Iterator[Feature]:
         """Features of there being another value, or none at all."""
@@ -323,22 +330,27 @@ def _index(found: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     return out
 
 
-def _give_way(found: Collection[Likely]) -> None:
+def _give_way(found: Collection[Likely]) -> bool:
     """One round: what stands in the conversation and suits several slots is shared, and what is left is spread anew.
 
     What the schema names, options and truth values among it, may be the value of any number of slots.
+
+    Returns:
+        Whether anything had to be shared.
     """
     shares: dict[str, float] = defaultdict(float)
     said = [option for likely in found for option in likely.options.values() if not option.of_schema]
     for option in said:
         shares[str(option.value)] += option.probability
-    for option in said:
+    wanted_twice = any(share > 1.0 for share in shares.values())
+    for option in said if wanted_twice else ():
         option.probability /= max(shares[str(option.value)], 1.0)
     for likely in found:
         total = likely.none + sum(option.probability for option in likely.options.values())
         likely.none /= total
         for option in likely.options.values():
             option.probability /= total
+    return wanted_twice
 
 
 def _weights() -> Mapping[str, float]:
