@@ -34,7 +34,7 @@ class LexicalGuesses:
 
     @classmethod
     def of(cls, catalog: Catalog, conversation: str) -> LexicalGuesses:
-        """Guess: about a millisecond's work."""
+        """Guess: a millisecond's work, or a few."""
         names = tuple(rank_functions(catalog, conversation)[:MAX_NAMES])
         lexical = LexicalValues(conversation)
         values = {}

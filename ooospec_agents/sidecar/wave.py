@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -67,10 +68,12 @@ async def run_wave(
     asked = [shared + prompts.function_question(catalog)] if ask else []
     slots = _slots(catalog, indexes, only)
     choice = Choice(dict.fromkeys(indexes, 1.0))
-    shared_words = _by_words(catalog, messages) if ask else {}
+    text = conversation_text(messages)
+    shared_words = _by_words(catalog, text) if ask else {}
     if ask and len(indexes) > LIKELY and len(slots) >= many:
         slots = _slots(catalog, _likely(shared_words), only)
-    lexical = {} if by_itself else _lexical(catalog, messages, {index for index, _ in slots})
+    # In a thread: it takes milliseconds, and the event loop serves others.
+    lexical = {} if by_itself else await asyncio.to_thread(_lexical, catalog, text, {index for index, _ in slots})
     if many == 0:
         slots = [(index, slot) for index, slot in slots if not _is_sure(lexical.get(index, {}).get(slot.name))]
     slots = slots[: MAX_PROMPTS - len(asked)]
@@ -83,9 +86,9 @@ async def run_wave(
     return join(catalog, choice, dict(zip(keys, completions, strict=True)), lexical)
 
 
-def _lexical(catalog: Catalog, messages: Sequence[Any], indexes: Iterable[int]) -> dict[int, dict[str, Likely]]:
+def _lexical(catalog: Catalog, conversation: str, indexes: Iterable[int]) -> dict[int, dict[str, Likely]]:
     """What the slots of some functions are likely to be without a model."""
-    fit = SpanFit(conversation_text(messages))
+    fit = SpanFit(conversation)
     return {index: fit.of(catalog.functions[index]) for index in indexes}
 
 
@@ -93,9 +96,9 @@ def _is_sure(likely: Likely | None) -> bool:
     return likely is not None and any(option.probability >= SURE for option in likely.options.values())
 
 
-def _by_words(catalog: Catalog, messages: Sequence[Any]) -> dict[int, float]:
+def _by_words(catalog: Catalog, conversation: str) -> dict[int, float]:
     """Each function's probability by the words that it shares with the conversation."""
-    shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation_text(messages))}
+    shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation)}
     return {index: shared[function.name] for index, function in enumerate(catalog.functions)}
 
 

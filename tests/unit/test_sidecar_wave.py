@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Catalog, Function, Slot
-from ooospec_agents.hint import Hint
+from ooospec_agents.hint import Hint, SlotHint
 from ooospec_agents.sidecar import prompts
 from ooospec_agents.sidecar.backend import Completion
 from ooospec_agents.sidecar.wave import MANY, MAX_PROMPTS, run_wave
@@ -101,14 +101,22 @@ async def test_a_sidecar_of_its_own_is_asked_for_all() -> None:
     assert [len(call) for call in script.calls] == [2]
 
 
-@pytest.mark.parametrize(("by_itself", "sure"), [(True, 0.5), (False, 0.8)])
-async def test_an_answer_is_weighed_with_what_the_conversation_says(by_itself: bool, sure: float) -> None:
+async def of_the_date(by_itself: bool) -> SlotHint:
+    """What a hint says of the day that was named; of a text alone, a sidecar's answer is sure by half."""
     script = Script(lambda prompt: " Oslo" if "city" in prompt.rpartition("Question: ")[2] else " 2026-05-03")
     hint = await run_wave(script, Catalog((VISIT,)), ON_A_DAY, no_call_allowed=False, by_itself=by_itself)
     assert hint is not None
-    date = hint.calls[0].slots["date"]
+    return hint.calls[0].slots["date"]
+
+
+async def test_an_answer_may_count_by_itself() -> None:
+    assert await of_the_date(by_itself=True) == SlotHint(value="2026-05-03", confidence=0.5)
+
+
+async def test_an_answer_is_weighed_with_what_the_conversation_says() -> None:
+    date = await of_the_date(by_itself=False)
     assert date.value == "2026-05-03"
-    assert (date.confidence == 0.5) if by_itself else (date.confidence > sure)  # a text alone counts for a half
+    assert date.confidence > 0.8
 
 
 async def test_a_wide_wave_asks_for_all_of_few_slots() -> None:

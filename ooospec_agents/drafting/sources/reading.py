@@ -14,7 +14,7 @@ from ooospec_agents.drafting.sources.lists import find_lists
 from ooospec_agents.drafting.sources.phrases import KINDS, WHOLE, find_answers, find_phrases
 from ooospec_agents.drafting.sources.shared_words import WORD, words
 from ooospec_agents.drafting.sources.spans import Covered, Span, find_spans, moments_in
-from ooospec_agents.drafting.sources.turns import sentences, turns
+from ooospec_agents.drafting.sources.turns import Turn, sentences, turns
 
 MAX_TEXT = 4000
 """Characters of the conversation's end that are searched."""
@@ -82,15 +82,21 @@ class Reading:
 
     Attributes:
         text: The end of it that is searched.
-        turns: Its messages.
-        last: Index of the user's last one, or of the last one where no user speaks.
     """
 
     def __init__(self, conversation: str) -> None:
         self.text = conversation[-MAX_TEXT:]
-        self.turns = turns(self.text)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """Its messages."""
+        return turns(self.text)
+
+    @cached_property
+    def last(self) -> int:
+        """Index of the user's last message, or of the last one where no user speaks."""
         said = [at for at, turn in enumerate(self.turns) if turn.role == "user"]
-        self.last = said[-1] if said else len(self.turns) - 1
+        return said[-1] if said else len(self.turns) - 1
 
     @cached_property
     def places(self) -> list[Place]:
