@@ -12,7 +12,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from ooospec_agents.drafting.sources.functions import FEATURES
-from ooospec_agents.training import functions
+from ooospec_agents.training import functions, values
 from ooospec_agents.training.traces import Call, Request
 
 NAMES = ("book_flight", "cancel_order", "translate_text", "play_music")
@@ -87,20 +87,28 @@ def test_the_command_writes_weights_and_what_they_were_fitted_to(command: Typer,
     assert list(written["inputs"]) == ["asked.jsonl"]
 
 
-def test_functions_of_an_evaluation_set_are_refused(command: Typer, tmp_path: Path) -> None:
+@pytest.fixture(params=[functions.main, values.main], ids=["functions", "values"])
+def either(request: pytest.FixtureRequest) -> Typer:
+    """Either of the commands that fit weights to requests."""
+    app = Typer()
+    app.command()(request.param)
+    return app
+
+
+def test_functions_of_an_evaluation_set_are_refused(either: Typer, tmp_path: Path) -> None:
     asked = tmp_path / "asked.jsonl"
     asked.write_text(lines(request(0)))
-    ran = CliRunner().invoke(command, ["--requests", str(asked), "--eval", str(asked), "--out", str(tmp_path / "w")])
+    ran = CliRunner().invoke(either, ["--requests", str(asked), "--eval", str(asked), "--out", str(tmp_path / "w")])
     assert ran.exit_code == 1
     assert "book_flight" in ran.output
     assert not (tmp_path / "w").exists()
 
 
-def test_a_file_without_choices_is_named(command: Typer, tmp_path: Path) -> None:
+def test_a_file_without_choices_is_named(either: Typer, tmp_path: Path) -> None:
     asked, held_out = tmp_path / "asked.jsonl", tmp_path / "eval.jsonl"
     asked.write_text(json.dumps({"id": "1", "messages": [], "tools": []}) + "\n")
     held_out.write_text(lines())
-    ran = CliRunner().invoke(command, ["--requests", str(asked), "--eval", str(held_out), "--out", str(tmp_path / "w")])
+    ran = CliRunner().invoke(either, ["--requests", str(asked), "--eval", str(held_out), "--out", str(tmp_path / "w")])
     assert ran.exit_code == 1
     assert "asked.jsonl" in ran.output
 

@@ -231,24 +231,6 @@ def test_the_command_writes_weights_and_what_they_were_fitted_to(command: Typer,
     assert list(written["inputs"]) == ["asked.jsonl", "traces.jsonl"]
 
 
-def test_functions_of_an_evaluation_set_are_refused(command: Typer, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.jsonl"
-    asked.write_text(lines(request(0)))
-    ran = CliRunner().invoke(command, ["--requests", str(asked), "--eval", str(asked), "--out", str(tmp_path / "w")])
-    assert ran.exit_code == 1
-    assert "book_ride" in ran.output
-    assert not (tmp_path / "w").exists()
-
-
-def test_a_file_without_choices_is_named(command: Typer, tmp_path: Path) -> None:
-    asked, held_out = tmp_path / "asked.jsonl", tmp_path / "eval.jsonl"
-    asked.write_text(json.dumps({"id": "1", "messages": [], "tools": []}) + "\n")
-    held_out.write_text(lines())
-    ran = CliRunner().invoke(command, ["--requests", str(asked), "--eval", str(held_out), "--out", str(tmp_path / "w")])
-    assert ran.exit_code == 1
-    assert "asked.jsonl" in ran.output
-
-
 def test_the_weights_that_ship_name_what_they_were_fitted_to() -> None:
     shipped = json.loads(values.WEIGHTS.read_text())
     assert [len(digest) for digest in shipped["inputs"].values()] == [64, 64]
