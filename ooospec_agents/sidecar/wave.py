@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -72,8 +71,7 @@ async def run_wave(
     shared_words = _by_words(catalog, text) if ask else {}
     if ask and len(indexes) > LIKELY and len(slots) >= many:
         slots = _slots(catalog, _likely(shared_words), only)
-    # In a thread: it takes milliseconds, and the event loop serves others.
-    lexical = {} if by_itself else await asyncio.to_thread(_lexical, catalog, text, {index for index, _ in slots})
+    lexical = {} if by_itself else _lexical(catalog, text, {index for index, _ in slots})
     if many == 0:
         slots = [(index, slot) for index, slot in slots if not _is_sure(lexical.get(index, {}).get(slot.name))]
     slots = slots[: MAX_PROMPTS - len(asked)]
