@@ -295,7 +295,7 @@ class Expectation:
                 self._lexical_names = (
                     list(ahead.names)
                     if ahead is not None
-                    else rank_functions(self.spec.catalog, self.spec.conversation)
+                    else rank_functions(self.spec.catalog, self.spec.conversation, self._lexical.fit)
                 )
             return self._lexical_names
         earlier = [name for name in self.memory.names() if self.spec.catalog.function(name)]

@@ -13,7 +13,7 @@ from ooospec_agents.drafting.sources.lexical import LexicalValues
 
 MAX_NAMES = 16
 """Functions ranked, at most."""
-LIKELY = 2
+LIKELY = 4
 """Functions whose values are guessed ahead, the likeliest; those of others are guessed when one is called."""
 MAX_SLOTS = 32
 """Slots of a function whose values are guessed ahead, at most."""
@@ -35,8 +35,8 @@ class LexicalGuesses:
     @classmethod
     def of(cls, catalog: Catalog, conversation: str) -> LexicalGuesses:
         """Guess: a millisecond's work, or a few."""
-        names = tuple(rank_functions(catalog, conversation)[:MAX_NAMES])
         lexical = LexicalValues(conversation)
+        names = tuple(rank_functions(catalog, conversation, lexical.fit)[:MAX_NAMES])
         values = {}
         for guess in names[:LIKELY]:
             function = catalog.function(guess.value)

@@ -22,7 +22,7 @@ def lexical_hint(catalog: Catalog, messages: Sequence[Any]) -> Hint | None:
     text = conversation_text(messages)
     values = LexicalValues(text)
     calls = []
-    for guess in rank_functions(catalog, text)[:MAX_CALLS]:
+    for guess in rank_functions(catalog, text, values.fit)[:MAX_CALLS]:
         function = catalog.function(guess.value)
         slots = {slot.name: _slot(values, slot, function) for slot in function.slots} if function else {}
         calls.append(CallHint(name=guess.value, confidence=min(guess.confidence, 1.0), slots=slots))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ooospec_agents.catalog import Catalog, Function, Slot
@@ -21,7 +21,7 @@ MANY = 16
 SURE = 0.9
 """Probability of a slot's value from which a sidecar that shares the target's device is not asked for it."""
 LIKELY = 3
-"""Functions whose slots are asked for then, by the words that they share with the conversation."""
+"""Functions whose slots are asked for then, the likeliest without a model."""
 
 SlotFilter = Callable[[Function, Slot], bool]
 """Whether a slot is worth a question."""
@@ -68,10 +68,11 @@ async def run_wave(
     slots = _slots(catalog, indexes, only)
     choice = Choice(dict.fromkeys(indexes, 1.0))
     text = conversation_text(messages)
-    shared_words = _by_words(catalog, text) if ask else {}
+    fit = SpanFit(text)
+    without_model = _without_model(catalog, text, fit) if ask else {}
     if ask and len(indexes) > LIKELY and len(slots) >= many:
-        slots = _slots(catalog, _likely(shared_words), only)
-    lexical = {} if by_itself else _lexical(catalog, text, {index for index, _ in slots})
+        slots = _slots(catalog, _likely(without_model), only)
+    lexical = {} if by_itself else {i: fit.of(catalog.functions[i]) for i, _ in slots}
     if many == 0:
         slots = [(index, slot) for index, slot in slots if not _is_sure(lexical.get(index, {}).get(slot.name))]
     slots = slots[: MAX_PROMPTS - len(asked)]
@@ -79,34 +80,28 @@ async def run_wave(
     asked += [shared + question for question in questions]
     completions: list[Completion] = await backend.complete(asked, MAX_TOKENS) if asked else []
     if len(completions) > len(slots):
-        choice = weighed(read_choice(completions.pop(0), indexes), shared_words, no_call_allowed=no_call_allowed)
+        choice = weighed(read_choice(completions.pop(0), indexes), without_model, no_call_allowed=no_call_allowed)
     keys = [(index, slot.name) for index, slot in slots]
     return join(catalog, choice, dict(zip(keys, completions, strict=True)), lexical)
-
-
-def _lexical(catalog: Catalog, conversation: str, indexes: Iterable[int]) -> dict[int, dict[str, Likely]]:
-    """What the slots of some functions are likely to be without a model."""
-    fit = SpanFit(conversation)
-    return {index: fit.of(catalog.functions[index]) for index in indexes}
 
 
 def _is_sure(likely: Likely | None) -> bool:
     return likely is not None and any(option.probability >= SURE for option in likely.options.values())
 
 
-def _by_words(catalog: Catalog, conversation: str) -> dict[int, float]:
-    """Each function's probability by the words that it shares with the conversation."""
-    shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation)}
+def _without_model(catalog: Catalog, conversation: str, fit: SpanFit) -> dict[int, float]:
+    """Each function's probability by what the conversation shares with it."""
+    shared = {guess.value: guess.confidence for guess in rank_functions(catalog, conversation, fit)}
     return {index: shared[function.name] for index, function in enumerate(catalog.functions)}
 
 
-def _likely(shared_words: Mapping[int, float]) -> list[int]:
+def _likely(without_model: Mapping[int, float]) -> list[int]:
     """Indexes of the likeliest functions, in the catalog's order.
 
     Of the held-out requests with more functions than that (`dev` and the evaluation sets) 95 % call one of these. No
     model is asked: small ones choose worse than shared words do, and the question would cost a round of its own.
     """
-    return sorted(sorted(shared_words, key=lambda index: -shared_words[index])[:LIKELY])
+    return sorted(sorted(without_model, key=lambda index: -without_model[index])[:LIKELY])
 
 
 def _slots(catalog: Catalog, indexes: Sequence[int], only: SlotFilter | None) -> list[tuple[int, Slot]]:

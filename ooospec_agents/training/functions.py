@@ -2,7 +2,7 @@
 
 A conditional logit on the references and on what a target called. Most data sets have dialogues of one turn, so longer
 ones are made of them: another request was met before, with its functions bound as well; a value is asked for and given
-last; the same is wanted again for something else.
+last; the same is wanted again for something else; values are told one after another.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.sources.functions import FEATURES, features
 from ooospec_agents.files import replacing
-from ooospec_agents.training.dialogues import longer
+from ooospec_agents.training.dialogues import longer, told
+from ooospec_agents.training.rows import tool_name
 from ooospec_agents.training.traces import (
     Call,
     DataError,
@@ -32,8 +33,10 @@ from ooospec_agents.training.traces import (
 )
 
 WEIGHTS = Path(__file__).parents[1] / "drafting" / "sources" / "function_weights.json"
-TRACED = 1.5
-"""Weight of what a target called, beside a data set's reference."""
+TRACED, TOLD = 1.5, 0.5
+"""Weights of what a target called and of told values, beside a data set's reference."""
+MORE_TOOLS = 3
+"""Functions of another request that are bound as well where values are told, at most."""
 PENALTY = 2.0
 """Of the squared weights, each in units of its feature's spread."""
 STEPS = 60
@@ -67,14 +70,25 @@ def choice_of(request: Request, weight: float = 1.0) -> Choice | None:
 def choices(
     requests: Sequence[Request], traces: Mapping[str, tuple[Call, ...]], rng: random.Random
 ) -> Iterator[Choice]:
-    """Every request as it is, and every one as the end of a longer dialogue."""
+    """Every request as it is, as the end of a longer dialogue, and with its values told one after another."""
     for at, request in enumerate(requests):
         traced = traces.get(request.id)
-        told = replace(request, calls=traced) if traced else request
-        made = [choice_of(told, TRACED if traced else 1.0)]
+        asked = replace(request, calls=traced) if traced else request
+        made = [choice_of(asked, TRACED if traced else 1.0)]
         if request.calls:
             made.append(choice_of(longer(at, request, rng.choice(requests), rng)))
+        other = rng.choice(requests)
+        if asked.calls and (dialogue := told(asked.calls[0], asked, other, rng)) is not None:
+            made.append(choice_of(with_tools(dialogue, other, rng), TOLD))
         yield from (choice for choice in made if choice is not None)
+
+
+def with_tools(request: Request, other: Request, rng: random.Random) -> Request:
+    """The request, with functions of another one bound as well, in any order."""
+    names = set(map(tool_name, request.tools))
+    tools = [*request.tools, *[tool for tool in other.tools if tool_name(tool) not in names][:MORE_TOOLS]]
+    rng.shuffle(tools)
+    return replace(request, tools=tuple(tools))
 
 
 def fit(made: Sequence[Choice]) -> list[float]:
@@ -121,12 +135,12 @@ def main(
 ) -> None:
     """Fit the weights and write them down, with what they were fitted to."""
     try:
-        asked, told = read_training(requests, traces, evaluation)
+        asked, called = read_training(requests, traces, evaluation)
         tested = read_requests(dev) if dev else []
     except (DataError, OSError) as error:
         typer.echo(f"ooospec: {error}", err=True)
         raise typer.Exit(1) from None
-    made = list(choices(asked, told, random.Random(0)))
+    made = list(choices(asked, called, random.Random(0)))
     if not made:
         typer.echo(f"ooospec: {str(requests)!r} holds no request with a call and two functions or more.", err=True)
         raise typer.Exit(1)

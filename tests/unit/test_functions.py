@@ -1,14 +1,23 @@
-"""Which function is called next, by shared words; the expected figures are worked out by hand."""
+"""Which function is called next, by shared words and by values; the expected figures are worked out by hand."""
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import exp, log, sqrt
 
 import pytest
 
 from ooospec_agents.catalog import Catalog, Function, Slot
-from ooospec_agents.drafting.sources.functions import FEATURES, ONLY, features, rank_functions
+from ooospec_agents.drafting.sources.functions import (
+    FEATURES,
+    LOOKED_AT,
+    MOST_SLOTS,
+    ONLY,
+    WEIGHTS,
+    features,
+    rank_functions,
+)
 from ooospec_agents.drafting.sources.shared_words import stem
+from ooospec_agents.drafting.sources.span_fit import SpanFit
 
 MAIL = Function("send_mail", "Sends a mail")
 WEATHER = Function("get_weather", "Weather of a city", (Slot("city", ("string",), required=True),))
@@ -55,6 +64,14 @@ def test_words_of_one_stem_count_where_the_word_itself_is_missing() -> None:
     assert row["stems of the name"] == pytest.approx(0.5)
 
 
+def test_a_short_form_stands_for_the_word() -> None:
+    info = Function("city_info", "")
+    (row, _) = told("user: information, please", info, MAIL)
+    assert row["stems of the name"] == pytest.approx(0.5)
+    (row, _) = told("user: infos, please", info, MAIL)  # a letter more is no longer word
+    assert row["stems of the name"] == 0.0
+
+
 @pytest.mark.parametrize(
     ("word", "expected"), [("translation", "transl"), ("booking", "book"), ("use", "use"), ("red", "red")]
 )
@@ -82,6 +99,38 @@ def test_a_required_number_that_nobody_wrote_is_missed() -> None:
     add = Function("add", slots=(Slot("a", ("integer",), required=True), Slot("b", ("number",))))
     assert told("user: a sum", add, MAIL)[0]["number missing"] == 1.0
     assert told("user: 4\nuser: and a sum", add, MAIL)[0]["number missing"] == 0.0
+
+
+def test_what_is_said_of_the_values_counts() -> None:
+    conversation = "user: And for Oslo?"
+    mail, weather = told(conversation)
+    assert (weather["values found"], weather["value said last"]) == SpanFit(conversation).suits(WEATHER)
+    assert (mail["values found"], mail["value said last"]) == (0.0, 0.0)
+    rows = features(Catalog((MAIL, WEATHER)), conversation)
+    scores = [sum(weight * amount for weight, amount in zip(WEIGHTS, row, strict=True)) for row in rows]
+    parts = [exp(score) for score in scores]
+    ranked = dict(guess[:2] for guess in rank_functions(Catalog((MAIL, WEATHER)), conversation))
+    assert ranked == pytest.approx({"send_mail": parts[0] / sum(parts), "get_weather": parts[1] / sum(parts)})
+
+
+def test_only_for_functions_that_may_come_first_are_values_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def suits(_: SpanFit, function: Function) -> tuple[float, float]:
+        asked.append(function.name)
+        return 0.0, 0.0
+
+    monkeypatch.setattr(SpanFit, "suits", suits)
+    alike = [Function(f"weather_{at}", slots=WEATHER.slots) for at in range(LOOKED_AT + 4)]
+    rank_functions(Catalog((*alike, MAIL)), "user: the weather, please")
+    assert asked == [function.name for function in alike[:LOOKED_AT]]
+    asked.clear()
+    large = Function("weather_large", slots=tuple(Slot(f"city_{at}") for at in range(MOST_SLOTS)))
+    rank_functions(Catalog((WEATHER, large)), "user: the weather of the city, please")
+    assert asked == ["get_weather"]
+    asked.clear()
+    rank_functions(Catalog((MAIL, WEATHER)), "user: get the weather of the city, the weather")
+    assert asked == ["get_weather"]
 
 
 @pytest.mark.parametrize("conversation", ["", "user: ", "\n\n", "tool: 4", "x" * 9000, "user: \ud800 ☃"])

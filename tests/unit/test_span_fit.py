@@ -260,3 +260,31 @@ def test_a_slot_that_is_not_looked_at_together_is_looked_at_alone() -> None:
     slots = (*(Slot(f"x{at}", ("boolean",), required=True) for at in range(MOST_TOGETHER)), Slot("city", ("string",)))
     said = "user: the city is Oslo"
     assert LexicalValues(said).guesses(slots[-1], Function("f", slots=slots)) == LexicalValues(said).guesses(slots[-1])
+
+
+def test_a_function_suits_whose_required_parameters_have_values() -> None:
+    city = Function("weather", "", (Slot("city", ("string",), required=True), Slot("code", ("integer",))))
+    both = Function("trip", "", (*city.slots[:1], Slot("token", ("string",), "Secret token", required=True)))
+    fit = SpanFit("user: What is the weather in the city of Oslo?")
+    filled, _ = fit.suits(city)
+    assert filled == pytest.approx(1 - fit.of(city)["city"].none)
+    filled, _ = fit.suits(both)
+    assert filled == pytest.approx(1 - (fit.of(both)["city"].none + fit.of(both)["token"].none) / 2)
+
+
+def test_options_and_truth_values_are_known_before_anything_is_said() -> None:
+    paint = Function("paint", "", (Slot("color", ("string",), required=True, options=("red", "blue")),))
+    lamp = Function("lamp", "", (Slot("on", ("boolean",), required=True),))
+    assert SpanFit("user: paint it red").suits(paint) == (0.0, 0.0)
+    assert SpanFit("user: on").suits(lamp) == (0.0, 0.0)
+    assert SpanFit("user: anything").suits(Function("now")) == (0.0, 0.0)
+
+
+def test_what_the_last_message_says_may_be_a_value() -> None:
+    city = Function("weather", "", (Slot("city", ("string",), "Name of the city", required=True),))
+    fit = SpanFit("user: The city of Oslo\nassistant: Which city?\nuser: Rome")
+    options = fit.of(city)["city"].options
+    assert options["'Rome'"].said_last
+    assert not options["'Oslo'"].said_last
+    assert fit.suits(city)[1] == options["'Rome'"].probability
+    assert options["'Oslo'"].probability > options["'Rome'"].probability  # it is not the likeliest of all

@@ -1,4 +1,4 @@
-"""The function that is called next, by what the conversation shares with the catalog.
+"""The function that is called next, by what the conversation shares with the catalog and says of its values.
 
 A conditional logit over a request's functions: each has a few features, counts of shared words for the most part, and
 the weights are the same for all functions (`function_weights.json`, fitted by `ooospec_agents.training.functions` to
@@ -11,15 +11,17 @@ import json
 import math
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
 from ooospec_agents.catalog import Catalog, Function
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.shared_words import stem, words
+from ooospec_agents.drafting.sources.span_fit import SpanFit
 from ooospec_agents.drafting.sources.turns import SENTENCE, turns
 
 BY_WORDS = (
@@ -35,7 +37,7 @@ BY_WORDS = (
     "their descriptions before",
 )
 """Features that are 0 where no word is shared."""
-FEATURES = (
+BY_CATALOG = (
     *BY_WORDS,
     "stems of the name",
     "deed",
@@ -43,14 +45,19 @@ FEATURES = (
     "number missing",
     "required",
 )
+BY_VALUES = ("values found", "value said last")
+FEATURES = (*BY_CATALOG, *BY_VALUES)
 """What is known of a function beside a conversation.
 
 "early" counts words of the last user message by how early its sentence comes: several wishes are met in their order.
 "before" counts words of earlier user messages, by how late they come. Words weigh the more, the fewer functions have
 them. "deed": the first verb of the message is of the function's kind. "option": one of its options is written there.
-"number missing": required numbers, where the user wrote none. "required": its required parameters. What was called
-before is no feature: some agents do nothing twice, others little else.
+"number missing": required numbers, where the user wrote none. "required": its required parameters. "values found" and
+"value said last" are what `SpanFit.suits` says. What was called before is no feature: some agents do nothing twice,
+others little else.
 """
+LOOKED_AT, MOST_SLOTS = 8, 48
+"""Functions whose values are looked for, the likeliest of many, and parameters that they have together."""
 ONLY = 0.97
 """Probability of a function that is the only one."""
 MAX_TEXT = 4000
@@ -64,6 +71,8 @@ OLDER = 0.6
 """Weight of a user message's words beside those of the next."""
 MOST_REQUIRED, MOST_NUMBERS = 6, 3
 SHORTEST_OPTION = 3
+SHORT_FORM = 4
+"""Letters of a word's short form."""
 OPENING_WORDS = 3
 """Words of a description in which its verb is looked for."""
 LETTERS = re.compile(r"[a-z]+")
@@ -117,6 +126,7 @@ class Asked:
         early: Words of the last user message; the later its sentence, the less they weigh.
         before: Words of earlier user messages; the older, the less they weigh.
         stems: Stems of the last message's words.
+        openings: How its long words begin: "info" stands for "information".
         text: That message in lower case.
         deed: The first kind of verb in it, or -1.
         number: Whether the user has written a number.
@@ -125,16 +135,26 @@ class Asked:
     early: dict[str, float] = field(default_factory=dict)
     before: dict[str, float] = field(default_factory=dict)
     stems: frozenset[str] = frozenset()
+    openings: frozenset[str] = frozenset()
     text: str = ""
     deed: int = -1
     number: bool = False
 
 
-def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
-    """The catalog's functions, likeliest first; their confidences sum to 1, but for an only one."""
+def rank_functions(catalog: Catalog, conversation: str, fit: SpanFit | None = None) -> list[Guess]:
+    """The catalog's functions, likeliest first; their confidences sum to 1, but for an only one.
+
+    Args:
+        catalog: The functions.
+        conversation: The messages as text, newest last.
+        fit: The same conversation, as far as it was read for values; None reads it anew.
+    """
     if len(catalog.functions) == 1:
         return [Guess(catalog.functions[0].name, ONLY, "lexical")]
-    scores = [sum(map(mul, WEIGHTS, row)) for row in features(catalog, conversation)]
+    scores = [sum(map(mul, WEIGHTS, row)) for row in by_catalog(catalog, conversation)]
+    fit = fit or SpanFit(conversation)
+    for at in _looked_at(catalog, scores):
+        scores[at] += sum(map(mul, WEIGHTS[len(BY_CATALOG) :], fit.suits(catalog.functions[at])))
     top = max(scores, default=0.0)
     parts = [math.exp(score - top) for score in scores]
     total = sum(parts)
@@ -146,9 +166,23 @@ def rank_functions(catalog: Catalog, conversation: str) -> list[Guess]:
 
 def features(catalog: Catalog, conversation: str) -> list[list[float]]:
     """A row of `FEATURES` for each function of the catalog."""
+    fit, rows = SpanFit(conversation), by_catalog(catalog, conversation)
+    return [[*row, *fit.suits(function)] for row, function in zip(rows, catalog.functions, strict=True)]
+
+
+def by_catalog(catalog: Catalog, conversation: str) -> list[list[float]]:
+    """A row of `BY_CATALOG` for each function of the catalog."""
     known, rarity = _known_of(catalog)
     asked = _asked(conversation)
     return [_row(one, rarity, asked) for one in known]
+
+
+def _looked_at(catalog: Catalog, scores: Sequence[float]) -> list[int]:
+    """Indexes of the functions whose values are looked for: those that may come to be first by them."""
+    least = max(scores, default=0.0) - sum(WEIGHTS[len(BY_CATALOG) :])
+    likeliest = sorted((at for at in range(len(scores)) if scores[at] >= least), key=lambda at: -scores[at])[:LOOKED_AT]
+    together = list(accumulate(len(catalog.functions[at].slots) for at in likeliest))
+    return [at for at, slots in zip(likeliest, together, strict=True) if slots <= MOST_SLOTS]
 
 
 def _row(known: Known, rarity: Mapping[str, float], asked: Asked) -> list[float]:
@@ -166,7 +200,11 @@ def _row(known: Known, rarity: Mapping[str, float], asked: Asked) -> list[float]
         for word, rare in shared.items()
         if word in known.name.words
     ]
-    stems = [rarity[word] for word, its in known.stems.items() if its in asked.stems and word not in early]
+    stems = [
+        rarity[word]
+        for word, its in known.stems.items()
+        if word not in early and (its in asked.stems or word in asked.openings)
+    ]
     by_words = [0.0] * len(BY_WORDS)
     if shared:
         by_words = [
@@ -206,6 +244,7 @@ def _asked(conversation: str) -> Asked:
             for word in words(sentence):
                 asked.before.setdefault(word, OLDER**age)
     asked.stems = frozenset(map(stem, asked.early))
+    asked.openings = frozenset(word[:SHORT_FORM] for word in asked.early if len(word) > SHORT_FORM + 1)
     asked.deed = next((DEEDS[word] for word in LETTERS.findall(asked.text) if word in DEEDS), -1)
     asked.number = any(map(DIGIT.search, (asked.text, *earlier)))
     return asked

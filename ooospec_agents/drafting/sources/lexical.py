@@ -22,15 +22,17 @@ class LexicalValues:
 
     Args:
         conversation: The messages as text, newest last.
+
+    Attributes:
+        fit: How well the conversation's spans suit a slot.
     """
 
     def __init__(self, conversation: str) -> None:
-        self._fit = SpanFit(conversation)
-        self._functions: dict[str, dict[str, Likely]] = {}
+        self.fit = SpanFit(conversation)
 
     def look_ahead(self) -> None:
         """Read the conversation now; otherwise it is read when it is first asked about."""
-        self._fit.read()
+        self.fit.read()
         _ = self._days, self._times, self._lowered
 
     def guesses(self, slot: Slot, function: Function | None = None) -> list[Guess]:
@@ -52,12 +54,10 @@ class LexicalValues:
 
     def _likely(self, slot: Slot, function: Function | None) -> Likely:
         if function is not None:
-            together = self._functions.get(function.name)
-            if together is None:
-                together = self._functions[function.name] = self._fit.of(function)
+            together = self.fit.of(function)
             if slot.name in together:
                 return together[slot.name]
-        return self._fit.alone(slot)
+        return self.fit.alone(slot)
 
     def finish(self, slot: Slot | None, begun: str) -> Guess | None:
         """The rest of a string that begins with `begun`, from a date, a time or a span that begins so."""
@@ -82,16 +82,16 @@ class LexicalValues:
     @cached_property
     def _lowered(self) -> list[tuple[str, str]]:
         """Of each text that is no phrase its lower case, and as it stands."""
-        texts = [place.span.text for place in self._fit.reading.places if is_solid(place.span)]
+        texts = [place.span.text for place in self.fit.reading.places if is_solid(place.span)]
         return [(text.lower(), text) for text in dict.fromkeys(texts)]
 
     @cached_property
     def _days(self) -> list[Day]:
-        return find_days(self._fit.reading.text)
+        return find_days(self.fit.reading.text)
 
     @cached_property
     def _times(self) -> list[str]:
-        return find_times(self._fit.reading.text)
+        return find_times(self.fit.reading.text)
 
     def _moments_from(self, begun: str, said: str) -> list[str]:
         """Days and times of the conversation as a value may have them that begins with `begun`."""

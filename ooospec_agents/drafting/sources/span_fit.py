@@ -40,11 +40,19 @@ KEPT_FEATURES = 1 << 14
 
 @dataclass(slots=True)
 class Option:
-    """A value, its probability, and whether only the schema names it."""
+    """A value.
+
+    Attributes:
+        value: The value.
+        probability: How likely it is the slot's.
+        of_schema: Whether only the schema names it.
+        said_last: Whether the user's last message says it.
+    """
 
     value: Any
     probability: float
     of_schema: bool
+    said_last: bool = False
 
 
 @dataclass(slots=True)
@@ -72,6 +80,7 @@ class SpanFit:
         self.reading = Reading(conversation)
         self._most = most
         self._by_function: dict[str, list[tuple[int, Feature]]] = {}
+        self._found: dict[str, dict[str, Likely]] = {}
 
     def read(self) -> None:
         """Read the conversation now; otherwise it is read when a slot is first asked about."""
@@ -82,6 +91,30 @@ class SpanFit:
 
         Of more than `MOST_TOGETHER` slots the required ones come first, and the rest is left out.
         """
+        found = self._found.get(function.name)
+        if found is None:
+            found = self._found[function.name] = self._together(function)
+        return found
+
+    def suits(self, function: Function) -> tuple[float, float]:
+        """How well a function suits what is said.
+
+        Returns:
+            How likely a required parameter's value is among those found, in the mean (0 where none is required, but
+            for options and truth values); and how likely the user's last message says a value of any parameter.
+        """
+        found = self.of(function)
+        needed = [
+            found[slot.name].none
+            for slot in function.slots
+            if slot.required and slot.name in found and not _closed(slot)
+        ]
+        said = [
+            option.probability for likely in found.values() for option in likely.options.values() if option.said_last
+        ]
+        return (1 - sum(needed) / len(needed) if needed else 0.0), max(said, default=0.0)
+
+    def _together(self, function: Function) -> dict[str, Likely]:
         slots = Wanted.of(function)
         if len(slots) > MOST_TOGETHER:
             slots = sorted(slots, key=lambda wanted: not wanted.slot.required)[:MOST_TOGETHER]
@@ -115,6 +148,7 @@ class SpanFit:
                 option = options.setdefault(repr(value), Option(value, 0.0, True))
                 option.probability += part / total
                 option.of_schema = option.of_schema and place < 0
+                option.said_last = option.said_last or (place >= 0 and self._said_last[place])
         return Likely({key: one for key, one in options.items() if one.probability >= LEAST}, none / total)
 
     def _scores(self, wanted: Wanted, function: Function | None) -> list[float]:
@@ -229,6 +263,11 @@ class SpanFit:
         return [place for place, _ in self._kept]
 
     @cached_property
+    def _said_last(self) -> list[bool]:
+        """Of each place whether it is in the user's last message."""
+        return [place.turn == self.reading.last for place in self.places]
+
+    @cached_property
     def _plain(self) -> list[tuple[float, str, str, int]]:
         """Of each place the weight of what depends on no slot, its kind, its preposition and its rank."""
         return [(plain, place.span.kind, place.preposition, place.rank) for place, plain in self._kept]
@@ -272,6 +311,11 @@ class SpanFit:
         for at, place in enumerate(self.places):
             out[place.turn].append(at)
         return out
+
+
+def _closed(slot: Slot) -> bool:
+    """Whether a slot's values are known beforehand, as `CLOSED` has it."""
+    return bool(slot.options) or "boolean" in slot.types
 
 
 def _plain(place: Place, last: bool) -> Iterator[Feature]:

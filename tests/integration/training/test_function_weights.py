@@ -55,6 +55,16 @@ def test_what_a_target_called_counts_for_more_than_the_reference() -> None:
     assert made[1].weight == 1.0
 
 
+def test_values_are_told_among_the_functions_of_another_request() -> None:
+    other = Request("9", "made", request(0).messages, tuple(map(tool, "abcde")))
+    asked = [*functions.choices([request(1), other], {}, random.Random(0))]
+    told = [len(one.rows) for one in asked if one.weight == functions.TOLD]
+    assert told in ([len(NAMES)], [len(NAMES) + functions.MORE_TOOLS])  # by which of the two was drawn
+    bound = functions.with_tools(request(1), other, random.Random(0)).tools
+    assert sorted(each["function"]["name"] for each in bound) == sorted([*NAMES, *"abcde"[: functions.MORE_TOOLS]])
+    assert len(functions.with_tools(request(1), request(2), random.Random(0)).tools) == len(NAMES)
+
+
 def test_a_request_without_a_choice_is_none() -> None:
     alone = Request("1", "made", request(0).messages, (tool("book_flight"),), request(0).calls)
     assert functions.choice_of(alone) is None
