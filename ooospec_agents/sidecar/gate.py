@@ -6,11 +6,9 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-TRIED_FIRST = 3
-"""Waves that run before the gate has an opinion."""
 TRIED_EVERY, TRIED_SELDOM = 20, 320
-"""While the gate is shut, one request in so many still has its wave, so that better days are noticed: the first number,
-twice as many after each such wave that lost time, at most the second."""
+"""While the gate is shut, as it is at first, one request in so many still has its wave, so that better days are
+noticed: the first number, twice as many after each such wave that lost time, at most the second."""
 WEIGHT = 0.2
 """Weight of the newest wave in the averages."""
 LOST_SHARE = 0.6
@@ -20,10 +18,14 @@ SAVED_SHARE = 0.5
 
 
 class WaveGate:
-    """Decides request by request whether to run a wave, from what waves took and what their hints saved."""
+    """Decides request by request whether to run a wave, from what waves took and what their hints saved.
+
+    It is shut until a wave has gained: on two cores, waves of the shipped sidecar took more than their hints saved, and
+    whoever sends a few requests only should not pay for finding that out.
+    """
 
     def __init__(self) -> None:
-        """Open, until waves were seen."""
+        """Shut, as no wave was seen."""
         self.lost_s = 0.0
         """Seconds that a wave costs the target, on average."""
         self.saved_s = 0.0
@@ -34,7 +36,7 @@ class WaveGate:
 
     def allow(self) -> bool:
         """Whether the next request shall have its wave."""
-        if self._waves < TRIED_FIRST or self.saved_s >= self.lost_s:
+        if self._waves and self.saved_s >= self.lost_s:
             return True
         self._turned_away += 1
         if self._turned_away < self._tried_every:
@@ -53,8 +55,7 @@ class WaveGate:
         share = WEIGHT if self._waves else 1.0
         self._waves += 1
         gained = saved >= wave_s * LOST_SHARE
-        if self._waves > TRIED_FIRST:
-            self._tried_every = TRIED_EVERY if gained else min(2 * self._tried_every, TRIED_SELDOM)
+        self._tried_every = TRIED_EVERY if gained else min(2 * self._tried_every, TRIED_SELDOM)
         self.lost_s += share * (wave_s * LOST_SHARE - self.lost_s)
         self.saved_s += share * (saved - self.saved_s)
 

@@ -84,6 +84,13 @@ def test_the_first_verb_tells_the_kind_of_deed() -> None:
     assert (mail["deed"], weather["deed"]) == (1.0, 0.0)
 
 
+def test_where_an_answer_has_no_verb_the_wish_before_it_tells() -> None:
+    mail, weather = told("user: Please send it\nassistant: Who are you?\nuser: John Doe")
+    assert (mail["deed"], weather["deed"]) == (1.0, 0.0)
+    mail, weather = told("user: Please send it\nuser: Show it instead")
+    assert (mail["deed"], weather["deed"]) == (0.0, 1.0)
+
+
 def test_a_name_without_a_verb_has_its_descriptions() -> None:
     timer, _ = told("user: Cancel it", Function("timer", "Deletes a timer"), MAIL)
     assert timer["deed"] == 1.0

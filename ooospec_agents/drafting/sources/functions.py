@@ -51,10 +51,10 @@ FEATURES = (*BY_CATALOG, *BY_VALUES)
 
 "early" counts words of the last user message by how early its sentence comes: several wishes are met in their order.
 "before" counts words of earlier user messages, by how late they come. Words weigh the more, the fewer functions have
-them. "deed": the first verb of the message is of the function's kind. "option": one of its options is written there.
-"number missing": required numbers, where the user wrote none. "required": its required parameters. "values found" and
-"value said last" are what `SpanFit.suits` says. What was called before is no feature: some agents do nothing twice,
-others little else.
+them. "deed": the first verb of the user's newest message that has one is of the function's kind. "option": one of its
+options is written in the last one. "number missing": required numbers, where the user wrote none. "required": its
+required parameters. "values found" and "value said last" are what `SpanFit.suits` says. What was called before is no
+feature: some agents do nothing twice, others little else.
 """
 LOOKED_AT, MOST_SLOTS = 8, 48
 """Functions whose values are looked for, the likeliest of many, and parameters that they have together."""
@@ -128,7 +128,7 @@ class Asked:
         stems: Stems of the last message's words.
         openings: How its long words begin: "info" stands for "information".
         text: That message in lower case.
-        deed: The first kind of verb in it, or -1.
+        deed: The first kind of verb in it, or in the newest message of the user that has one; -1 where none has.
         number: Whether the user has written a number.
     """
 
@@ -245,7 +245,8 @@ def _asked(conversation: str) -> Asked:
                 asked.before.setdefault(word, OLDER**age)
     asked.stems = frozenset(map(stem, asked.early))
     asked.openings = frozenset(word[:SHORT_FORM] for word in asked.early if len(word) > SHORT_FORM + 1)
-    asked.deed = next((DEEDS[word] for word in LETTERS.findall(asked.text) if word in DEEDS), -1)
+    lowered = (asked.text, *map(str.lower, earlier))
+    asked.deed = next((DEEDS[word] for text in lowered for word in LETTERS.findall(text) if word in DEEDS), -1)
     asked.number = any(map(DIGIT.search, (asked.text, *earlier)))
     return asked
 

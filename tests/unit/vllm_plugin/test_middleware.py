@@ -13,7 +13,7 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import REPORT_HEADER, CallHint, Hint, SlotHint
-from ooospec_agents.sidecar.gate import TRIED_FIRST, WaveGate
+from ooospec_agents.sidecar.gate import TRIED_EVERY, WaveGate
 from ooospec_agents.vllm_plugin.accelerator import MAX_CATALOGS, Accelerator
 from ooospec_agents.vllm_plugin.middleware import MAX_BODY_BYTES, Middleware
 from ooospec_agents.vllm_plugin.tenancy import internal_id, tenant_of
@@ -478,12 +478,14 @@ async def test_a_header_asks_for_the_report_as_well() -> None:
 
 
 @pytest.mark.parametrize("xargs", [{}, {"ooospec_report": 1}])
-async def test_a_gate_ends_waves_that_gain_nothing(xargs: dict[str, Any]) -> None:
+async def test_a_gate_tries_a_wave_and_leaves_those_out_that_gain_nothing(xargs: dict[str, Any]) -> None:
     sidecar, ours = FakeSidecar(), Accelerator()
     ours.start(FakeChannel(), tool_call_parser="hermes", sidecar=sidecar, gate=WaveGate())  # type: ignore[arg-type]
-    for _ in range(TRIED_FIRST + 4):
+    asked = []
+    for _ in range(TRIED_EVERY + 4):
         await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS, "vllm_xargs": xargs}))
-    assert len(sidecar.asked) == TRIED_FIRST
+        asked.append(len(sidecar.asked))
+    assert asked == [0] * (TRIED_EVERY - 1) + [1] * 5
 
 
 async def test_catalogs_are_kept_within_bounds() -> None:
