@@ -16,14 +16,19 @@ match. Ratios are of total times with 95 % bootstrap intervals. "identical" is t
 token ids equal those of stock vLLM in the same run; in bfloat16, verifying several tokens at once may round
 differently for any method.
 """
+TRIED = "tried.md"
+"""What was tried and what it brought, in prose."""
 
 
 def render(folder: Path) -> str:
-    """The whole page, from every `*.json` of the folder in name order."""
+    """The whole page, from every `*.json` of the folder in name order, and from `tried.md`, where there is one."""
     parts = [HEAD]
     for file in sorted(folder.glob("*.json")):
         result = json.loads(file.read_text(encoding="utf-8"))
         parts.append(_SECTIONS[result["kind"]](file.stem, result))
+    tried = folder / TRIED
+    if tried.exists():
+        parts.append(tried.read_text(encoding="utf-8"))
     return "\n".join(parts)
 
 

@@ -18,6 +18,14 @@ def test_a_section_shows_figure_and_command(tmp_path: Path) -> None:
     assert "pytest" in page  # the command that ran
 
 
+def test_what_was_tried_comes_last(tmp_path: Path) -> None:
+    figures = {"value": 1.0, "low": 0.9, "high": 1.1, "pairs": 2, "same": 1.0}
+    save(tmp_path / "z.json", "overhead", {"target": "m", "dtype": "float32", "what": "chat", **figures})
+    without = render(tmp_path)
+    (tmp_path / "tried.md").write_text("## What was tried\n", encoding="utf-8")
+    assert render(tmp_path) == without + "\n## What was tried\n"
+
+
 def test_a_soak_shows_what_was_wrong_and_what_the_server_used(tmp_path: Path) -> None:
     counts = {
         "kind server": 60,
