@@ -16,7 +16,16 @@ from ooospec_agents.bench.blocks import groups, turns
 from ooospec_agents.bench.data import DataError, Item, load_named, prompt_length, take
 from ooospec_agents.bench.explain import Run
 from ooospec_agents.bench.ledger import Decode, fingerprint
-from ooospec_agents.bench.methods import DRAFTERS, BenchMethod, Kind, UnknownMethod, method_named, with_hints
+from ooospec_agents.bench.methods import (
+    DRAFTERS,
+    BenchMethod,
+    Kind,
+    UnknownMethod,
+    method_named,
+    setting_of,
+    with_hints,
+    with_settings,
+)
 from ooospec_agents.bench.paired import Helpers, PairedRun, Plan
 from ooospec_agents.bench.progress import TimeLeft
 from ooospec_agents.bench.rawlog import OtherRun, RawLog
@@ -43,7 +52,7 @@ from ooospec_agents.sidecar.client import CompletionsClient
 from ooospec_agents.vllm_plugin.launch import LEXICAL, on_cpu
 from ooospec_agents.weights import WeightsError, resolve
 
-Setting = Literal["own", "shared"]
+Setting = Literal["own", "shared", "both"]
 
 
 @dataclass(frozen=True)
@@ -88,20 +97,25 @@ class Bench:
         """Whether any method asks the sidecar."""
         return any(method.hint == "sidecar" for method in self.plan.methods)
 
+    @property
+    def replays(self) -> bool:
+        """Whether any method is sent what the sidecar answered while it ran alone."""
+        return any(method.hint == "sidecar" and not self.plan.beside(method) for method in self.plan.methods)
+
     def groups(self, free: float | None = None) -> list[list[Kind]]:
         """The servers, in groups that run at once."""
         kinds = list(dict.fromkeys(method.server for method in self.plan.methods))
         if not on_cpu():  # vLLM takes what it is told to of a GPU's memory: one target at a time
             return [[kind] for kind in kinds]
         need = server_gib(self.setup)
-        beside = SIDECAR_GIB if self.waves and self.plan.setting == "shared" else 0.0
+        beside = SIDECAR_GIB if any(map(self.plan.beside, self.plan.methods)) else 0.0
         needs = {kind: need + (beside if kind == "ours" else 0.0) for kind in kinds}
         return groups(needs, free_gib() if free is None else free)
 
     def run(self, items: Sequence[Item], raw: RawLog, made: Sequence[list[Kind]], decode: Decode | None) -> None:
         """Answer everything that the raw log lacks."""
         with httpx.Client(timeout=1200, limits=LIMITS) as client:
-            waves = self._waves(items, raw) if self.waves and self.plan.setting == "own" else {}
+            waves = self._waves(items, raw) if self.replays else {}
             left = TimeLeft(len(items) * len(self.plan.methods), self._done(items, raw))
             for group, part in turns(items, made, self.block):
                 methods = [method for method in self.plan.methods if method.server in group]
@@ -151,7 +165,7 @@ class Bench:
             helpers = Helpers()
             for kind in group:
                 if kind == "ours":
-                    if self.plan.setting == "shared" and any(method.hint == "sidecar" for method in methods):
+                    if any(map(self.plan.beside, methods)):
                         probe, server = stack.enter_context(self._sidecar())
                         helpers = Helpers(probe, server)
                     replay = any(method.replay for method in methods)
@@ -207,7 +221,10 @@ def main(
         typer.Option(help="In place of the sidecar's: gold, perfect, wrong, none, degraded:P; in any number."),
     ] = None,
     setting: Annotated[
-        Setting, typer.Option(help="own: the sidecar as if on a device of its own; shared: beside the target.")
+        Setting,
+        typer.Option(
+            help="own: the sidecar as if on a device of its own; shared: beside the target; both: in one run."
+        ),
     ] = "shared",
     tool_choice: Annotated[str, typer.Option(help="auto or required.")] = "auto",
     profile: Annotated[str, typer.Option(help="quick or full.")] = "quick",
@@ -246,7 +263,8 @@ def main(
             msg = f"Unknown profile {profile!r}: use one of {', '.join(PROFILES)}."
             raise DataError(msg)
         chosen = PROFILES[profile]
-        methods = [method_named(name) for name in with_hints(method or list(chosen.methods), hints or [])]
+        names = with_settings(with_hints(method or list(chosen.methods), hints or []), setting)
+        methods = [method_named(name) for name in names]
         items = requests_of(data, chosen.limit if limit is None else limit, data_folder, shortest=shortest)
         dialogues = requests_of(warm, warm_limit, data_folder) if warm else None
         plan = Plan(methods, tool_choice, max_tokens, stream, cached, dialogues, setting, seed)
@@ -272,11 +290,15 @@ def main(
 
 
 def result_rows(target: str, setting: str, raw: RawLog) -> list[dict[str, Any]]:
-    """One row a data set and method: `target, dataset, method, hints, setting, n, speedup, ...`."""
+    """One row a data set and method: `target, dataset, method, hints, setting, n, speedup, ...`.
+
+    A row's setting is "both" where a run has both and the method asks no sidecar.
+    """
     rows = []
     for row in summarize(raw.rows):
         method = method_named(row["method"])
-        named = {"dataset": row["dataset"], "method": method.row_name, "hints": method.hints, "setting": setting}
+        named = {"dataset": row["dataset"], "method": method.row_name, "hints": method.hints}
+        named["setting"] = setting_of(method, setting)
         rows.append({"target": target} | named | {key: row[key] for key in row if key not in named})
     return rows
 

@@ -50,6 +50,7 @@ class BenchMethod:
         hint: Where its hint comes from, "" for none.
         right: With "degraded": the share of valued slots that are kept.
         replay: Whether recorded token ids are sent along (the ceiling).
+        beside: Whether its sidecar runs beside the target, also where a run replays recorded answers to others.
     """
 
     name: str
@@ -58,6 +59,7 @@ class BenchMethod:
     hint: HintSource = ""
     right: float = 1.0
     replay: bool = False
+    beside: bool = False
 
     @property
     def needs_recording(self) -> bool:
@@ -124,6 +126,7 @@ _METHODS = {
         BenchMethod("lexical", "ours", "lexical"),
         BenchMethod("span", "ours", "ooospec", "span"),
         BenchMethod("ooospec", "ours", "ooospec", "sidecar"),
+        BenchMethod("ooospec-shared", "ours", "ooospec", "sidecar", beside=True),
         BenchMethod("gold", "ours", "ooospec", "gold"),
         BenchMethod("wrong", "ours", "ooospec", "wrong"),
         BenchMethod("none", "ours", "ooospec", "none"),
@@ -138,6 +141,20 @@ def with_hints(names: list[str], hints: list[str]) -> list[str]:
     """Method names with "ooospec" replaced by the methods of these hint origins ("sidecar": itself)."""
     origins = ["ooospec" if origin == "sidecar" else origin for origin in hints] or ["ooospec"]
     return list(dict.fromkeys(name for asked in names for name in (origins if asked == "ooospec" else [asked])))
+
+
+def with_settings(names: list[str], setting: str) -> list[str]:
+    """Method names with a second "ooospec", whose sidecar runs beside the target, where a run has both settings."""
+    if setting != "both":
+        return names
+    return [added for name in names for added in ([name, "ooospec-shared"] if name == "ooospec" else [name])]
+
+
+def setting_of(method: BenchMethod, setting: str) -> str:
+    """The setting that a method's rows speak of, in a run of this setting."""
+    if setting != "both" or method.hint != "sidecar":
+        return setting
+    return "shared" if method.beside else "own"
 
 
 def method_named(name: str) -> BenchMethod:

@@ -47,7 +47,8 @@ class Plan:
         stream: Whether answers are streamed.
         cached: Whether the prompt's KV is warmed; False: every request is prefilled anew.
         warm: Other dialogues that fill each method's store first; None: stores are cold.
-        setting: "own": hints are replayed at the delays that they took alone; "shared": the sidecar runs beside.
+        setting: "own": hints are replayed at the delays that they took alone; "shared": the sidecar runs beside;
+            "both": the latter for methods that say so.
         seed: Of degraded hints.
     """
 
@@ -60,6 +61,10 @@ class Plan:
     setting: str = "shared"
     seed: str = "0"
 
+    def beside(self, method: BenchMethod) -> bool:
+        """Whether the sidecar runs beside the target while this method is asked."""
+        return method.hint == "sidecar" and (self.setting == "shared" or method.beside)
+
 
 @dataclass
 class Helpers:
@@ -68,7 +73,7 @@ class Helpers:
     Attributes:
         probe: The running sidecar, to be warmed before a request; None: there is none.
         sidecar: Its server, whose processor time is counted.
-        waves: Recorded answers of the sidecar by data set and request, for the setting "own".
+        waves: Recorded answers of the sidecar by data set and request, to be replayed.
         decode: The target's tokenizer, to trace remembered tokens to the calls they came from.
     """
 
@@ -117,7 +122,7 @@ class PairedRun:
                     self._fill(method, items[:turn], progress)
             plain = self._record(item) if any(m.needs_recording for m in todo) else None
             if self._plan.cached:
-                hinted = any(m.hint == "span" or (m.hint == "sidecar" and not self._helpers.waves) for m in todo)
+                hinted = any(m.hint == "span" or self._plan.beside(m) for m in todo)
                 self._warm(item, {m.server for m in todo}, prepare=hinted)
             first = turn % len(todo)
             for method in [*todo[first:], *todo[:first]]:
@@ -184,21 +189,22 @@ class PairedRun:
     def _ask_timed(self, method: BenchMethod, item: Item, plain: Answer | None) -> Answer:
         store = self._store(method)
         xargs = method.xargs(item, plain, store, self._plan.seed)
-        wave = self._helpers.waves.get((item.dataset, item.id)) if method.hint == "sidecar" else None
-        tagged = method.server == "ours" and (method.hint == "none" or self._plan.setting == "own")
-        if tagged and method.hint in ("sidecar", "none"):
+        beside = self._plan.beside(method)
+        replayed = method.hint == "sidecar" and not beside
+        wave = self._helpers.waves.get((item.dataset, item.id)) if replayed else None
+        if replayed or method.hint == "none":
             xargs["ooospec_id"] = uuid.uuid4().hex
         body = with_xargs(self._body(method.server, item), xargs)
         if not self._plan.cached:
             body["cache_salt"] = f"{method.name}/{item.id}"
         server = self._servers[method.server]
-        if method.hint == "sidecar" and self._helpers.probe is not None and not tagged:
+        if beside and self._helpers.probe is not None:
             self._helpers.probe.warm(item)
             self._rest.after()
         self._rest.before()
         used, helped = server.cpu_s(), self._helpers.sidecar.cpu_s() if self._helpers.sidecar else 0.0
-        replayed = tagged and wave is not None
-        with posted_after(self._client, server.url, xargs["ooospec_id"], wave) if replayed else nullcontext():
+        posted = posted_after(self._client, server.url, xargs["ooospec_id"], wave) if wave else nullcontext()
+        with posted:
             answer = self._ask(server, body)
         row = {
             "item": item.id,
@@ -208,7 +214,7 @@ class PairedRun:
             "cpu_s": server.cpu_s() - used,
             "answer": answer.to_json(),
         }
-        if method.hint == "sidecar" and self._helpers.sidecar is not None:
+        if beside and self._helpers.sidecar is not None:
             row["sidecar_cpu_s"] = self._helpers.sidecar.cpu_s() - helped
         row |= _hint_fields(xargs, wave, answer)
         self._ledger.check(method, item, xargs, answer, store)

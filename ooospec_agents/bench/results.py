@@ -74,19 +74,21 @@ def _paired(name: str, result: Mapping[str, Any]) -> str:
 
 
 def _bench(name: str, result: Mapping[str, Any]) -> str:
-    title = f"Benchmark: {result['target']}, `{result['tool_choice']}`, setting `{result['setting']}`"
+    title = f"Benchmark: {result['target']}, `{result['tool_choice']}`, {_settings(result)}"
     alone = "; the sidecar's answers and delays were recorded while it ran alone, and replayed"
+    beside = "; it ran beside the target for the rows `shared`" if result["setting"] == "both" else ""
     note = (
         f"Stores {result['stores']}; prompts {'cached' if result['cached'] else 'not cached'}; {result['dtype']}, "
         f"cores {result['cores'] or 'as vLLM chooses'}; servers {result['servers']}"
-        f"{alone if result['setting'] == 'own' and result['sidecar'] else ''}. Sidecar: {result['sidecar'] or 'none'}. "
+        f"{alone if result['setting'] != 'shared' and result['sidecar'] else ''}{beside}. "
+        f"Sidecar: {result['sidecar'] or 'none'}. "
         "`ar` is stock vLLM, `off` our server without drafts. `perfect` (the plain output as the hint), "
         "`perfect-values` (its function and values only) and `ceiling` (its token ids replayed) are limits, "
         "not methods."
     )
     shown = [
         [
-            row["dataset"], row["method"] + (f" ({row['hints']})" if row["hints"] else ""), row["n"],
+            row["dataset"], _method(row, result), row["n"],
             _interval(row["speedup"], row["speedup_low"], row["speedup_high"]), f"{row['speedup_tokens']:.2f}",
             row["steps"], f"{row['acceptance_length']:.2f}", f"{row['identical']:.3f}", f"{row['in_text']:.2f}",
             _shown(row, "first_s", "{:.2f}"), _shown(row, "hint_first", "{:.2f}"),
@@ -103,13 +105,24 @@ def _bench(name: str, result: Mapping[str, Any]) -> str:
         "sidecar CPU s", "calls as reference", "drafting ms/step",
     )  # fmt: skip
     rivals = [
-        [row["dataset"], f"{row['method']} ({row['hints']}) over {key.removeprefix('over_')}", _interval(*row[key])]
+        [row["dataset"], f"{_method(row, result)} over {key.removeprefix('over_')}", _interval(*row[key])]
         for row in result["rows"]
         for key in row
         if key.startswith("over_")
     ]
     between = "\n" + _table(["data", "ratio", "value"], rivals) if rivals else ""
     return _section(title, name, result, note, _table(head, shown) + between)
+
+
+def _settings(result: Mapping[str, Any]) -> str:
+    return "settings `own` and `shared`" if result["setting"] == "both" else f"setting `{result['setting']}`"
+
+
+def _method(row: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """A row's method, where its hints come from, and its setting where the run has both."""
+    setting = row["setting"] if result["setting"] == "both" and row["setting"] != "both" else ""
+    more = ", ".join(filter(None, (row["hints"], setting)))
+    return f"{row['method']} ({more})" if more else str(row["method"])
 
 
 def _shown(row: Mapping[str, Any], key: str, form: str) -> str:
@@ -357,11 +370,13 @@ def headline(folder: Path) -> str:
             continue  # of others alone: which of their settings is best, say
         whole = "all" if any(row["dataset"] == "all" for row in rows) else rows[0]["dataset"]
         stores = str(result["stores"]).partition(":")[0]
-        key = (Path(result["target"]).name, f"`{result['tool_choice']}`", result["setting"], stores)
-        for row in rows:
-            if row["dataset"] == whole and row["hints"] in ("", "sidecar"):
-                said = _interval(row["speedup"], row["speedup_low"], row["speedup_high"])
-                found.setdefault(key, {"n": str(row["n"])})[row["method"]] = said
+        for setting in ("own", "shared") if result["setting"] == "both" else (result["setting"],):
+            key = (Path(result["target"]).name, f"`{result['tool_choice']}`", setting, stores)
+            for row in rows:
+                mine = row["setting"] in (setting, "both")
+                if mine and row["dataset"] == whole and row["hints"] in ("", "sidecar"):
+                    said = _interval(row["speedup"], row["speedup_low"], row["speedup_high"])
+                    found.setdefault(key, {"n": str(row["n"])})[row["method"]] = said
     methods = [m for m in ("suffix", "toolspec", "lexical", "ooospec") if any(m in row for row in found.values())]
     lines = [[*key, row["n"], *(row.get(method, "") for method in methods)] for key, row in found.items()]
     return _table(["target", "tool choice", "setting", "stores", "n", *methods], lines).strip() if lines else ""

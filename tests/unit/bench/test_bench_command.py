@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ooospec_agents.bench import bench_command
 from ooospec_agents.bench.bench_command import PROFILES, main
 from ooospec_agents.bench.explain import Run
-from ooospec_agents.bench.results import render
+from ooospec_agents.bench.results import BEGIN, END, render, with_figures
 from ooospec_agents.bench.servers import Server
 from ooospec_agents.sidecar.backend import Completion
 
@@ -93,6 +93,10 @@ def bench(tmp_path: Path, *arguments: str, **options: Any) -> tuple[Any, Path]:
     return CliRunner().invoke(app, given), out
 
 
+def raw_methods(out: Path) -> list[str]:
+    return [row["method"] for row in Run.read(out.with_suffix(".jsonl")).rows]
+
+
 def methods(*names: str) -> list[str]:
     return [part for name in names for part in ("--method", name)]
 
@@ -143,6 +147,33 @@ def test_own_setting_records_the_sidecar_alone_first(
     asked.clear()
     bench(tmp_path, *methods("ar", "ooospec"), "--setting", "own")
     assert (started, asked) == ([], [])  # nothing was left to do
+
+
+def test_both_settings_in_one_run(started: list[str], target: Any, tmp_path: Path, make_item: Any) -> None:
+    data(tmp_path, make_item, 2)
+    result, out = bench(tmp_path, *methods("ar", "lexical", "ooospec"), "--setting", "both")
+    assert result.exit_code == 0, result.output
+    assert started == ["sidecar", "-sidecar", "stock", "sidecar", "ours", "-ours", "-sidecar", "-stock"]
+    rows = [(row["method"], row["hints"], row["setting"]) for row in json.loads(out.read_text())["rows"]]
+    assert rows == [
+        ("ar", "", "both"), ("lexical", "", "both"),
+        ("ooospec", "sidecar", "own"), ("ooospec", "sidecar", "shared"),
+    ]  # fmt: skip
+    timed = [body["vllm_xargs"] for _, body in target.bodies if body.get("vllm_xargs", {}).get("ooospec_report")]
+    # To the one, what was recorded is posted; for the other, the server asks the sidecar itself.
+    assert sorted("ooospec_id" in xargs for xargs in timed if xargs["ooospec"] == "ooospec") == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert len([method for method in raw_methods(out) if method == "wave"]) == 2
+    page = render(tmp_path)
+    assert "settings `own` and `shared`" in page
+    assert "| ooospec (sidecar, own) | 2 |" in page
+    assert "| ooospec (sidecar, shared) | 2 |" in page
+    lines = with_figures(f"{BEGIN}{END}", tmp_path).splitlines()
+    assert [line.split(" | ")[2] for line in lines[3:-1]] == ["own", "shared"]
 
 
 def test_servers_take_turns_where_memory_is_short(
