@@ -23,7 +23,7 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter, TokenCodec
-from ooospec_agents.drafting.guesses import LexicalGuesses
+from ooospec_agents.drafting.guesses import Guesser
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.formats import FORMATS
@@ -80,7 +80,7 @@ def load(codec: TokenCodec, tools: int, committed: int, calls: int) -> Load:
         catalog=catalog,
         parallel=True,
         conversation=conversation,
-        guesses=LexicalGuesses.of(catalog, conversation),
+        guesses=Guesser(catalog, conversation).all(),
     )
     slots = [
         CallHint(name=name, confidence=0.8, slots={k: SlotHint(value=v, confidence=0.8) for k, v in values.items()})

@@ -120,12 +120,15 @@ class PairedRun:
             if self._plan.warm is not None:
                 for method in todo:
                     self._fill(method, items[:turn], progress)
-            plain = self._record(item) if any(m.needs_recording for m in todo) else None
             if self._plan.cached:
                 hinted = any(m.hint == "span" or self._plan.beside(m) for m in todo)
                 self._warm(item, {m.server for m in todo}, prepare=hinted)
             first = turn % len(todo)
-            for method in [*todo[first:], *todo[:first]]:
+            plain = None
+            # What is given the plain output comes after it: it is the timed one where there is one.
+            for method in sorted([*todo[first:], *todo[:first]], key=lambda m: m.needs_recording):
+                if method.needs_recording and plain is None:
+                    plain = self._record(item)
                 answer = self._ask_timed(method, item, plain)
                 progress(
                     f"{item.id} {method.name}: {answer.wall_s:.2f} s, "
@@ -138,7 +141,7 @@ class PairedRun:
     def _record(self, item: Item) -> Answer:
         """The plain output that the limits are given; recorded once, on a server that no method learns on.
 
-        Where servers run in turn, it may have been timed already: then that answer is taken.
+        Where it has been timed, that answer is taken.
         """
         for name in ("record", "ar") if "stock" in self._servers else ("record", "ar", "off"):
             row = self._raw.find(item=item.id, dataset=item.dataset, method=name)

@@ -23,6 +23,7 @@ Pairs = dict[str, Answer]
 RIVALS = (
     ("perfect", "ceiling"),
     ("perfect-values", "ceiling"),
+    ("perfect", "lexical"),
     ("lexical", "suffix"),
     ("ooospec", "lexical"),
     ("ooospec", "toolspec"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ooospec_agents.catalog import Catalog
 from ooospec_agents.chat_request import forced_function, messages_of
 from ooospec_agents.drafting.conversation import conversation_text
-from ooospec_agents.drafting.guesses import LexicalGuesses
+from ooospec_agents.drafting.guesses import Guesser, LexicalGuesses
 from ooospec_agents.drafting.request import Method, RequestSpec
 from ooospec_agents.formats import choose_format
 from ooospec_agents.hint import Hint
@@ -98,6 +98,7 @@ class Accelerator:
         self._catalogs: OrderedDict[bytes, Catalog] = OrderedDict()
         self._guesser = ThreadPoolExecutor(1, "ooospec-guesses")
         self._guessing = 0
+        self._further = ""
 
     def start(
         self,
@@ -190,6 +191,8 @@ class Accelerator:
         for work in (ticket.prediction, ticket.wave):
             if work is not None:
                 work.cancel()
+        if self._further == ticket.id:
+            self._further = ""
         judged = self._gate is not None and ticket.wave is not None
         if self._channel is not None and ticket.report is None and (judged or self._accounts.counting or ticket.group):
             ticket.report = self._channel.take_report(ticket.id)
@@ -287,22 +290,45 @@ class Accelerator:
         if spec.method not in ("lexical", "ooospec") or not spec.catalog.functions or self._guessing >= MAX_GUESSING:
             return
         try:
-            loop = asyncio.get_running_loop()
-            done = loop.run_in_executor(self._guesser, LexicalGuesses.of, spec.catalog, spec.conversation)
+            guesser = Guesser(spec.catalog, spec.conversation)
+            done = asyncio.get_running_loop().run_in_executor(self._guesser, guesser.first)
         except RuntimeError:  # no loop here, or closed: the drafter guesses for itself
             return
         self._guessing += 1
-        done.add_done_callback(lambda future: self._guessed(spec.id, future))
+        self._further = ""
+        done.add_done_callback(lambda future: self._guessed_first(spec.id, guesser, future))
 
-    def _guessed(self, request_id: str, done: asyncio.Future[LexicalGuesses]) -> None:
+    def _guessed_first(self, request_id: str, guesser: Guesser, done: asyncio.Future[LexicalGuesses]) -> None:
         self._guessing -= 1
-        if done.cancelled() or self._channel is None:
+        if self._guessed(request_id, done) and not self._guessing:
+            self._further = request_id
+            self._guess_on(request_id, guesser)
+
+    def _guess_on(self, request_id: str, guesser: Guesser) -> None:
+        """Guess the values of less likely functions, too, while nobody waits and the request is not over."""
+        if self._further != request_id:
             return
+        try:
+            done = asyncio.get_running_loop().run_in_executor(self._guesser, guesser.further)
+        except RuntimeError:  # closed meanwhile
+            return
+
+        def guessed(done: asyncio.Future[LexicalGuesses | None]) -> None:
+            if self._guessed(request_id, done):
+                self._guess_on(request_id, guesser)
+
+        done.add_done_callback(guessed)
+
+    def _guessed(self, request_id: str, done: asyncio.Future[Any]) -> bool:
+        """Pass guesses on; whether there were any."""
+        if done.cancelled() or self._channel is None:
+            return False
         error = done.exception()
-        if error is None:
-            self._channel.guesses(request_id, done.result())
-        elif isinstance(error, Exception):
+        if isinstance(error, Exception):
             self.faults.swallow("guesses", error)
+        if error is not None or done.result() is None:
+            return False
+        return self._channel.guesses(request_id, done.result())
 
     def _start_prediction(self, ticket: Ticket, spec: RequestSpec, messages: Sequence[Any]) -> None:
         if self._predictor is None:

@@ -202,6 +202,9 @@ class Foresight:
         if thought is not None and isinstance(message, HintMessage):
             thought.hint = message.hint
         elif thought is not None and isinstance(message, GuessesMessage):
+            if thought.opened.spec.guesses is not None:
+                thought.opened.spec.guesses.add(message.guesses)
+                return None
             spec = replace(thought.opened.spec, guesses=message.guesses)
             thought.opened = replace(thought.opened, spec=spec)
         return thought

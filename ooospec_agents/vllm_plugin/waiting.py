@@ -65,9 +65,12 @@ class WaitingRoom:
             self.unclaimed += _put(self._early, message.id, (message, self._clock()), MAX_EARLY_HINTS)
 
     def guesses(self, message: GuessesMessage) -> None:
-        """Guesses came: they count for rows of that request that begin later."""
+        """Guesses came: they count for rows of that request that begin later, further ones for those that run, too."""
         waiting = self._requests.get(message.id)
-        if waiting is not None:
+        known = waiting.open.spec.guesses if waiting is not None else None
+        if known is not None:
+            known.add(message.guesses)
+        elif waiting is not None:
             spec = replace(waiting.open.spec, guesses=message.guesses)
             self._requests[message.id] = replace(waiting, open=replace(waiting.open, spec=spec))
 

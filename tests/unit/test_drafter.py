@@ -13,7 +13,7 @@ from ooospec_agents.catalog import Catalog
 from ooospec_agents.drafting.budget import Budget
 from ooospec_agents.drafting.conversation import conversation_text
 from ooospec_agents.drafting.drafter import Drafter
-from ooospec_agents.drafting.guesses import LexicalGuesses
+from ooospec_agents.drafting.guesses import LIKELY, Guesser, LexicalGuesses
 from ooospec_agents.drafting.memory import Stores
 from ooospec_agents.drafting.notations import continuation_for
 from ooospec_agents.drafting.piece import MAX_TEXT
@@ -371,6 +371,23 @@ def test_guesses_made_ahead_are_those_that_the_drafter_would_make(method: str, m
         monkeypatch.setattr(f"ooospec_agents.drafting.expectation.{source}", lambda *_: pytest.fail("guessed again"))
     assert serve(drafter(ahead), output()) == alone
     assert LexicalGuesses.from_data(json.loads(json.dumps(ahead.guesses.to_data()))) == ahead.guesses  # type: ignore[union-attr]
+
+
+def test_of_a_function_that_is_not_likely_the_values_may_be_guessed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    unlikely = [tool(f"zz{number}", {"qq": {"type": "string"}}, ["qq"]) for number in range(LIKELY + 2)]
+    catalog = Catalog.from_tools([WEATHER, BOOK, *unlikely])
+    guesser = Guesser(catalog, SAID)
+    first = guesser.first()
+    called = next(f for f in catalog.functions if (f.name, f.slots[0].name) not in first.values)
+    target = (
+        f'<tool_call>\n{{"name": "{called.name}", "arguments": {{"{called.slots[0].name}": "Oslo"}}}}\n</tool_call>'
+    )
+    alone = serve(drafter(spec(catalog=catalog)), target)
+    request = drafter(spec(catalog=catalog, guesses=first))
+    while (more := guesser.further()) is not None:
+        first.add(more)
+    monkeypatch.setattr("ooospec_agents.drafting.expectation.LexicalValues.guesses", lambda *_: pytest.fail("again"))
+    assert serve(request, target) == alone
 
 
 def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:

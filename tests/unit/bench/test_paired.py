@@ -75,6 +75,18 @@ def test_a_plain_answer_that_was_timed_already_is_not_asked_for_again(
     assert target.bodies[-1][1]["vllm_xargs"]["ooospec_replay"] == [4, 1, 2, 3, 4, 5, 6, 7]
 
 
+def test_limits_are_asked_after_the_plain_answer_that_they_are_given(
+    target, make_item: MakeItem, tmp_path: Path
+) -> None:
+    paired(target, tmp_path / "r.jsonl", "ceiling", "lexical", "ar").run([make_item(4), make_item(5)])
+    assert timed(target) == [
+        ("ours", "lexical"), ("stock", ""), ("ours", "ceiling"),
+        ("ours", "lexical"), ("stock", ""), ("ours", "ceiling"),
+    ]  # fmt: skip
+    replayed = [body["vllm_xargs"].get("ooospec_replay", [])[:1] for _, body in target.bodies if "vllm_xargs" in body]
+    assert [ids for ids in replayed if ids] == [[4], [5]]
+
+
 def test_our_server_prepares_for_the_tools_where_hints_are_made_there(
     target, make_item: MakeItem, tmp_path: Path
 ) -> None:

@@ -144,6 +144,23 @@ def test_the_first_draft_is_there_before_the_first_token_and_is_the_one_that_wou
     assert planned == []
 
 
+def test_further_guesses_are_taken_in_without_another_thought(office: Office) -> None:
+    opened = office.announce("r")
+    office.settle()
+    made: Any = office.foresight._thoughts["r"].drafter
+    made.think = lambda: pytest.fail("thought again")
+    office.inbox.post(GuessesMessage("r", LexicalGuesses((), {("other", "slot"): ()})))
+    office.settle()
+    thought = office.foresight.take(opened, "", STOPS)
+    assert thought is not None
+    guesses = thought.opened.spec.guesses
+    assert guesses is not None
+    assert guesses.names == LexicalGuesses.of(CATALOG, CONVERSATION).names
+    assert ("other", "slot") in guesses.values
+    assert thought.drafter is made
+    assert office.faults == []
+
+
 def test_a_target_that_begins_otherwise_is_thought_about_again(office: Office) -> None:
     opened = office.announce("r")
     office.settle()

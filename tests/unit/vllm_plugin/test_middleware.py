@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ooospec_agents.catalog import Catalog
-from ooospec_agents.drafting.guesses import LexicalGuesses
+from ooospec_agents.drafting.guesses import AT_ONCE, LIKELY, Guesser, LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
 from ooospec_agents.hint import REPORT_HEADER, CallHint, Hint, SlotHint
 from ooospec_agents.sidecar.gate import TRIED_EVERY, WaveGate
@@ -36,6 +36,7 @@ class FakeChannel:
         self.opened: list[RequestSpec] = []
         self.hints: list[tuple[str, Hint]] = []
         self.guessed: dict[str, LexicalGuesses] = {}
+        self.batches: list[tuple[str, set[str]]] = []
         self.works = True
         self.silent = False
 
@@ -49,6 +50,7 @@ class FakeChannel:
 
     def guesses(self, request_id: str, guesses: LexicalGuesses) -> bool:
         self.guessed[request_id] = guesses
+        self.batches.append((request_id, {name for name, _ in guesses.values}))
         return True
 
     async def report(self, request_id: str, timeout: float) -> dict[str, Any] | None:
@@ -415,11 +417,58 @@ async def test_guesses_are_made_beside_the_request(method: str, made: bool) -> N
     assert channel.guessed == expected
 
 
+def many_tools(count: int) -> list[dict[str, Any]]:
+    """Tools of a parameter each."""
+    return [
+        {"type": "function", "function": {**TOOLS[0]["function"], "name": f"tool_{number}", "parameters": {
+            "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+        }}}
+        for number in range(count)
+    ]  # fmt: skip
+
+
+async def test_the_values_of_all_functions_are_guessed_while_nobody_waits() -> None:
+    channel = FakeChannel()
+    ours = accelerator(channel)
+    tools = many_tools(LIKELY + AT_ONCE + 1)
+    first = ours.begin({**CHAT, "tools": tools}, "")
+    assert first is not None
+    async with asyncio.timeout(5):
+        while len(channel.batches) < 3:
+            await asyncio.sleep(0.001)
+    assert [(name, len(functions)) for name, functions in channel.batches] == [
+        (first.id, LIKELY), (first.id, AT_ONCE), (first.id, 1),
+    ]  # fmt: skip
+    assert set.union(*(functions for _, functions in channel.batches)) == {tool["function"]["name"] for tool in tools}
+
+
+@pytest.mark.parametrize("event", ["over", "another"])
+async def test_no_further_values_are_guessed_once_they_are_of_no_use_or_somebody_waits(event: str) -> None:
+    channel = FakeChannel()
+    ours = accelerator(channel)
+    tools = many_tools(LIKELY + 20 * AT_ONCE)
+    first = ours.begin({**CHAT, "tools": tools}, "")
+    assert first is not None
+    async with asyncio.timeout(5):
+        while not channel.batches:
+            await asyncio.sleep(0)
+    if event == "over":
+        ours.finish(first)
+    else:
+        other = ours.begin({**CHAT, "tools": TOOLS}, "")
+        assert other is not None
+        async with asyncio.timeout(5):
+            while channel.batches[-1][0] != other.id:
+                await asyncio.sleep(0.001)
+    await asyncio.sleep(0.05)
+    assert len([name for name, _ in channel.batches if name == first.id]) < 5
+
+
 async def test_guesses_that_fail_cost_the_request_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(LexicalGuesses, "of", fail)
+    monkeypatch.setattr(Guesser, "first", fail)
     channel = FakeChannel()
     ours = accelerator(channel)
     start, body = await call(FakeApp(), ours, dump({**CHAT, "tools": TOOLS}))

@@ -4,6 +4,7 @@ import pytest
 
 from ooospec_agents.drafting.guesses import LexicalGuesses
 from ooospec_agents.drafting.request import RequestSpec
+from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.hint import Hint
 from ooospec_agents.vllm_plugin import waiting as module
 from ooospec_agents.vllm_plugin.messages import GuessesMessage, HintMessage, Open
@@ -57,6 +58,15 @@ def test_guesses_count_for_rows_that_begin_later(room: WaitingRoom) -> None:
     room.guesses(GuessesMessage("r", guesses))
     assert room.get("r").open.spec.guesses is guesses  # type: ignore[union-attr]
     assert hinted(room, "r") == "kept"
+
+
+def test_further_guesses_reach_rows_that_run(room: WaitingRoom) -> None:
+    room.open(announce("r"))
+    first = LexicalGuesses((Guess("f", 0.9, "lexical"),), {("f", "a"): ()})
+    room.guesses(GuessesMessage("r", first))
+    running = room.get("r").open.spec  # type: ignore[union-attr]
+    room.guesses(GuessesMessage("r", LexicalGuesses((), {("g", "b"): ()})))
+    assert running.guesses == LexicalGuesses(first.names, {("f", "a"): (), ("g", "b"): ()})
 
 
 def test_early_hint_finds_its_request(room: WaitingRoom) -> None:
