@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,8 @@ MAX_FUNCTIONS = 256
 """Functions of one request that are kept; later ones are not accelerated."""
 MAX_SLOTS = 128
 """Slots of one function; a function with more is kept without slots."""
+MAX_INNER = 16
+"""Parameters inside one value that `inner_slots` finds."""
 MAX_FUNCTION_CHARS = 32_768
 """JSON text of one function; a larger one is kept without slots."""
 MAX_CATALOG_CHARS = 524_288
@@ -181,9 +184,14 @@ def _slots(parameters: Any) -> tuple[Slot, ...]:
     if len(properties) > MAX_SLOTS:
         msg = f"{len(properties)} parameters, at most {MAX_SLOTS} are read"
         raise SchemaError(msg)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
+    names = required_in(schema)
     return tuple(slot_of(name, part, name in names) for name, part in properties.items())
+
+
+def required_in(schema: Mapping[str, Any]) -> list[Any]:
+    """The names that an object's schema requires."""
+    named = schema.get("required")
+    return named if isinstance(named, list) else []
 
 
 def slot_of(name: str, schema: dict[str, Any], required: bool) -> Slot:
@@ -198,6 +206,28 @@ def slot_of(name: str, schema: dict[str, Any], required: bool) -> Slot:
         has_default="default" in schema,
         schema=schema,
     )
+
+
+def inner_slots(slot: Slot) -> Iterator[tuple[str, Slot]]:
+    """The parameters inside a list or an object as its schema has them, outer ones first, `MAX_INNER` at most.
+
+    Yields:
+        The path to each, such as "[].name" for a property of the objects in a list; and the parameter.
+    """
+    waiting: deque[tuple[str, str, Mapping[str, Any]]] = deque([("", slot.name, slot.schema)])
+    found = 0
+    while waiting and found < MAX_INNER:
+        path, name, schema = waiting.popleft()
+        items, properties = schema.get("items"), schema.get("properties")
+        parts = [("[]", name, items, True)] if isinstance(items, dict) else []
+        if isinstance(properties, dict):
+            names = required_in(schema)
+            parts += [("." + key, key, part, key in names) for key, part in properties.items()]
+        for step, inner, part, required in parts[: MAX_INNER - found]:
+            if isinstance(part, dict):
+                found += 1
+                yield path + step, slot_of(inner, part, required)
+                waiting.append((path + step, inner, part))
 
 
 def _description(data: Mapping[str, Any]) -> str:

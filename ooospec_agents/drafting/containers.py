@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast
 
-from ooospec_agents.catalog import Slot, slot_of
+from ooospec_agents.catalog import Slot, required_in, slot_of
 from ooospec_agents.drafting.expectation import rendered
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.copying import GOES_ON_AFTER, ends_after, next_item
@@ -144,6 +144,10 @@ def _end_value(place: Place) -> None:
     place.state, place.begun = "after", ""
 
 
+def _path(place: Place) -> str:
+    return "".join("[]" if outer.bracket == "[" else "." + "".join(outer.keys[-1:]) for outer in place.open)
+
+
 class Property(NamedTuple):
     """A parameter inside a value: its name, and whether it must be there."""
 
@@ -158,7 +162,7 @@ class GoingOn:
         slot: The parameter whose value it is, if the schema knows it.
         style: The target's layout.
         conversation: The messages as text.
-        guesses: Values for a nested parameter, likeliest first.
+        guesses: Values for a parameter inside it, by path (as `inner_slots` has it) and slot, likeliest first.
         rest_of: How a string that has begun goes on.
     """
 
@@ -167,7 +171,7 @@ class GoingOn:
         slot: Slot | None,
         style: Style,
         conversation: str,
-        guesses: Callable[[Slot], Iterable[Guess]],
+        guesses: Callable[[str, Slot], Iterable[Guess]],
         rest_of: Callable[[str], Guess | None],
     ) -> None:
         self._slot, self._style, self._conversation = slot, style, conversation
@@ -249,8 +253,8 @@ class GoingOn:
                 return Part(gap + text, "copy", LISTED, gap + text[:1])
         if counted := _next_counted(inner):
             return Part(gap + counted, "copy", COUNTED, gap + counted[:1])
-        guesses = self._guesses(slot) if slot is not None and slot.types and (first or inner.bracket == "{") else ()
-        for guess in guesses:
+        asked = slot is not None and slot.types and (first or inner.bracket == "{")
+        for guess in self._guesses(_path(place), slot) if asked and slot is not None else ():
             if text := rendered(guess, self._style):
                 return Part(gap + text, guess.source, guess.confidence, opening)
         if inner.item.startswith('"') and not opening.strip():
@@ -315,7 +319,7 @@ class GoingOn:
         properties = schema.get("properties")
         if not isinstance(properties, dict):
             return []
-        names = _required(schema)
+        names = required_in(schema)
         return [Property(name, name in names) for name, part in properties.items() if isinstance(part, dict)]
 
     def _inner_slot(self, place: Place) -> Slot | None:
@@ -325,7 +329,7 @@ class GoingOn:
             name = inner.keys[-1] if inner.keys else ""
             properties = schema.get("properties")
             part = properties.get(name) if isinstance(properties, dict) else None
-            return slot_of(name, part, name in _required(schema)) if isinstance(part, dict) else None
+            return slot_of(name, part, name in required_in(schema)) if isinstance(part, dict) else None
         items = schema.get("items")
         return slot_of(self._slot.name if self._slot else "", items, True) if isinstance(items, dict) else None
 
@@ -385,11 +389,6 @@ def _next_counted(inner: Container) -> str:
 def _left(gap: str, blank: str) -> str:
     """What is left of a gap that has begun; "" where it has begun otherwise."""
     return gap[len(blank) :] if gap.startswith(blank) else ""
-
-
-def _required(schema: Mapping[str, Any]) -> list[Any]:
-    named = schema.get("required")
-    return named if isinstance(named, list) else []
 
 
 def _plain(item: str) -> str:

@@ -311,7 +311,7 @@ class Continuation(PieceWriter):
             self._slot(slot),
             self._style.nested(),
             expectation.spec.conversation,
-            expectation.nested,
+            lambda path, inner: expectation.nested(self._name, slot + path, inner),
             lambda string: expectation.copy(unescape(string), self._name, slot, self._cursor.text),
         )
         for part in going_on.parts(begun):

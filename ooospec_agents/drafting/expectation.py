@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -80,9 +80,7 @@ class Expectation:
         self._plans: dict[tuple[int, str], list[SlotPlan]] = {}
         self._record: dict[str, tuple[float, float]] = {}
         self._found: dict[tuple[str, str], Sequence[Guess]] = {}
-        # By the schema's identity; the schema is kept, too, that no other gets it.
-        self._nested: dict[int, tuple[Mapping[str, Any], list[Guess]]] = {}
-        self._nested_ranked: dict[int, list[Guess]] = {}
+        self._nested: dict[tuple[str, str], list[Guess]] = {}
         self._lexical_names: list[Guess] | None = None
 
     def look_ahead(self) -> None:
@@ -175,15 +173,19 @@ class Expectation:
             out.sort(key=_CONFIDENCE, reverse=True)
         return out
 
-    def nested(self, slot: Slot) -> list[Guess]:
-        """Values of a parameter inside a list or an object, likeliest first."""
-        asked = id(slot.schema)
+    def nested(self, name: str, path: str, slot: Slot) -> list[Guess]:
+        """Values of a parameter inside a list or an object, likeliest first.
+
+        Args:
+            name: The function.
+            path: Its slot and the way from there, such as "items[].name".
+            slot: The parameter.
+        """
+        asked = name, path
         if asked not in self._nested:
-            found = self._lexical.guesses(slot) if self._guessing else schema_guesses(slot)
-            self._nested[asked] = slot.schema, found
-        if asked not in self._nested_ranked:
-            self._nested_ranked[asked] = self._ranked(self._nested[asked][1], "value")
-        return self._nested_ranked[asked]
+            found = self._lexical_values(asked, slot, None) if self._guessing else schema_guesses(slot)
+            self._nested[asked] = self._ranked(found, "value")
+        return self._nested[asked]
 
     def copy(self, begun: str, name: str, slot: str, output: str) -> Guess | None:
         """The rest of a string that the target has begun, copied from the conversation or from the output so far."""
@@ -242,7 +244,7 @@ class Expectation:
         kind = "value" if slot else "name"
         judged: set[str] = set()
         all_right = True
-        self._nested_ranked.clear()
+        self._nested.clear()
         self._now.clear()
         for guess in guesses:
             if guess.source not in judged:
@@ -275,13 +277,12 @@ class Expectation:
         function = self.spec.catalog.function(name)
         known = function.slot(slot) if function else None
         if function is not None and known is not None:
-            found += self._lexical_values(function, known) if self._guessing else schema_guesses(known)
+            found += self._lexical_values((name, slot), known, function) if self._guessing else schema_guesses(known)
         elif slot == ECHOED[0]:
             found.append(Guess("object", KEPT_UP, "schema"))
         return self._ranked(found, "value")
 
-    def _lexical_values(self, function: Function, slot: Slot) -> Sequence[Guess]:
-        asked = function.name, slot.name
+    def _lexical_values(self, asked: tuple[str, str], slot: Slot, function: Function | None) -> Sequence[Guess]:
         if asked not in self._found:
             ahead = self.spec.guesses.values.get(asked) if self.spec.guesses is not None else None
             self._found[asked] = self._lexical.guesses(slot, function) if ahead is None else ahead
@@ -302,7 +303,7 @@ class Expectation:
         found = [Guess(name, 0.6 / (1 + rank), "history") for rank, name in enumerate(earlier[:4])]
         return found + [Guess(function.name, 1 / (len(functions) + 0.05), "schema") for function in functions]
 
-    def _ranked(self, found: list[Guess], kind: str) -> list[Guess]:
+    def _ranked(self, found: Sequence[Guess], kind: str) -> list[Guess]:
         if len(found) < 2:
             return [Guess(g.value, self.memory.trusted(g.source, kind, g.confidence), g.source) for g in found]
         best: dict[str, Guess] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ooospec_agents.catalog import Catalog
+from ooospec_agents.catalog import Catalog, inner_slots
 from ooospec_agents.drafting.sources import Guess
 from ooospec_agents.drafting.sources.functions import rank_functions
 from ooospec_agents.drafting.sources.lexical import LexicalValues
@@ -24,7 +24,7 @@ MAX_SLOTS = 32
 MAX_VALUE_CHARS = 512
 
 Values = dict[tuple[str, str], tuple[Guess, ...]]
-"""Values by function and slot, likeliest first."""
+"""Values by function and slot, or path inside a slot (such as "items[].name"); likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,10 @@ class LexicalGuesses:
         """
         values = {(str(name), str(slot)): _read(found) for name, slot, found in data["values"]}
         return cls(_read(data["names"]), values)
+
+
+def _short(found: list[Guess]) -> tuple[Guess, ...]:
+    return tuple(guess for guess in found if len(str(guess.value)) <= MAX_VALUE_CHARS)
 
 
 def _read(found: Any) -> tuple[Guess, ...]:
@@ -107,6 +111,7 @@ class Guesser:
         for name in now:
             function = self._catalog.function(name)
             for slot in function.slots[:MAX_SLOTS] if function is not None else ():
-                found = self._lexical.guesses(slot, function)
-                values[name, slot.name] = tuple(g for g in found if len(str(g.value)) <= MAX_VALUE_CHARS)
+                values[name, slot.name] = _short(self._lexical.guesses(slot, function))
+                for path, inner in inner_slots(slot):
+                    values[name, slot.name + path] = _short(self._lexical.guesses(inner))
         return values

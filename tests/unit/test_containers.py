@@ -24,7 +24,7 @@ ADDRESS = {
 def goes_on(raw: str, schema: dict[str, Any] | None = None, style: Style | None = None, said: str = SAID) -> str:
     slot = None if schema is None else slot_of("slot", schema, True)
 
-    def guesses(inner: Slot) -> list[Guess]:
+    def guesses(_: str, inner: Slot) -> list[Guess]:
         return [Guess(3, 0.5, "lexical")] if "integer" in inner.types else []
 
     going_on = GoingOn(slot, style or Style(FLAT), said, guesses, lambda begun: copy_rest(begun, said))
@@ -78,7 +78,7 @@ def test_objects_in_a_list_follow_the_schema_of_its_items() -> None:
 )
 def test_what_is_numbered_is_counted_on(begun: str, rest: str) -> None:
     slot = Slot("slot", ("object", "array"), schema={})
-    parts = GoingOn(slot, Style(FLAT), SAID, lambda _: [], lambda _: None).parts(begun)
+    parts = GoingOn(slot, Style(FLAT), SAID, lambda *_: [], lambda _: None).parts(begun)
     written = ""
     for part in parts:
         written += part.text
@@ -106,7 +106,7 @@ def test_free_keys_follow_the_enumeration_of_the_conversation() -> None:
 def test_a_gap_that_has_begun_is_finished(begun: str, rest: str) -> None:
     schema = {"type": "object", "properties": {"a": {"enum": [1]}, "b": {"enum": [2]}}, "required": ["a", "b"]}
 
-    def guesses(inner: Slot) -> list[Guess]:
+    def guesses(_: str, inner: Slot) -> list[Guess]:
         return [Guess(inner.options[0], 0.9, "schema")]
 
     parts = GoingOn(slot_of("slot", schema, True), Style(INDENTED), SAID, guesses, lambda _: None).parts(begun)
