@@ -1,7 +1,8 @@
 """What a draft costs: milliseconds of commit and draft together, on a long output of many calls with many tools.
 
 "hot" is the drafter alone, step upon step. In a server the model's weights go through the processor's caches between
-two drafts; "cold" reads as much memory before each step.
+two drafts; "cold" reads as much memory before each step. The same steps are taken several times, each counts with the
+median of its times: what a machine does beside them belongs to no step.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from statistics import mean, quantiles
+from statistics import mean, median, quantiles
 from typing import Annotated, Any
 
 import typer
@@ -123,6 +124,7 @@ def main(
     tools: Annotated[int, typer.Option(help="Tools bound.")] = 50,
     committed: Annotated[int, typer.Option(help="Output tokens already there.")] = 2000,
     calls: Annotated[int, typer.Option(help="Calls that follow.")] = 120,
+    repeats: Annotated[int, typer.Option(help="Times that each step is taken.")] = 5,
 ) -> None:
     """Milliseconds of a step's drafting: mean, median and 99th percentile."""
     codec, _ = codec_of(resolve(model))
@@ -130,12 +132,14 @@ def main(
     rows = []
     for hinted in (False, True):
         for cold in (False, True):
-            took = [seconds * 1e3 for seconds in steps(codec, work, hinted, cold)]
+            runs = [steps(codec, work, hinted, cold) for _ in range(repeats)]
+            took = [median(times) * 1e3 for times in zip(*runs, strict=True)]
             cuts = quantiles(took, n=100)
             row = {"hinted": hinted, "cold": cold, "steps": len(took), "mean_ms": mean(took)}
             rows.append({**row, "p50_ms": cuts[49], "p99_ms": cuts[98]})
             typer.echo(f"{rows[-1]}")
-    save(out, "drafting_speed", {"target": model, "tools": tools, "committed": committed, "rows": rows})
+    about = {"target": model, "tools": tools, "committed": committed, "repeats": repeats, "rows": rows}
+    save(out, "drafting_speed", about)
 
 
 if __name__ == "__main__":

@@ -282,7 +282,8 @@ def _load(name: str, result: Mapping[str, Any]) -> str:
 def _drafting_speed(name: str, result: Mapping[str, Any]) -> str:
     note = (
         f"Commit and draft of one step, {result['tools']} tools, after {result['committed']} tokens of output, alone "
-        "on a core; `cold`: memory as large as the processor's caches is read before each step."
+        f"on a core, median of {result['repeats']} times; `cold`: memory as large as the processor's caches is read "
+        "before each step."
     )
     head = ["hint", "caches", "steps", "mean ms", "median ms", "99th percentile ms"]
     rows = [

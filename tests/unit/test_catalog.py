@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ooospec_agents.catalog import MAX_FUNCTION_CHARS, MAX_SLOTS, Catalog, Function, Slot
+from ooospec_agents.catalog import MAX_FUNCTION_CHARS, MAX_INNER, MAX_SLOTS, Catalog, Function, Slot, inner_slots
 
 
 def tool(parameters: Any, name: str = "f") -> dict[str, Any]:
@@ -199,6 +199,16 @@ def test_exponential_schema_is_refused() -> None:
 )
 def test_what_is_no_function_is_passed_over(other: Any) -> None:
     assert Catalog.from_tools([other, tool(WEATHER)]) == Catalog.from_tools([tool(WEATHER)])
+
+
+def test_parameters_inside_a_value_outer_ones_first_and_not_without_end() -> None:
+    field = {"type": "string"}
+    rows = {"type": "array", "items": {"type": "object", "properties": {"a": field, "b": field}, "required": ["b"]}}
+    found = [(path, slot.name, slot.required) for path, slot in inner_slots(slot_of(rows))]
+    assert found == [("[]", "x", True), ("[].a", "a", False), ("[].b", "b", True)]
+    wide = {"type": "object", "properties": {f"p{number}": rows for number in range(MAX_INNER + 1)}}
+    assert len(list(inner_slots(slot_of(wide)))) == MAX_INNER
+    assert list(inner_slots(slot_of(field))) == []
 
 
 def test_first_of_a_name_counts() -> None:

@@ -390,6 +390,17 @@ def test_of_a_function_that_is_not_likely_the_values_may_be_guessed_later(monkey
     assert serve(request, target) == alone
 
 
+def test_values_inside_lists_and_objects_are_guessed_ahead_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = {"type": "array", "items": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    catalog = Catalog.from_tools([tool("visit", {"stops": items}, ["stops"])])
+    target = '<tool_call>\n{"name": "visit", "arguments": {"stops": [{"city": "Oslo"}]}}\n</tool_call>'
+    alone = serve(drafter(spec(catalog=catalog)), target)
+    guesses = Guesser(catalog, SAID).all()
+    assert ("visit", "stops[].city") in guesses.values
+    monkeypatch.setattr("ooospec_agents.drafting.expectation.LexicalValues.guesses", lambda *_: pytest.fail("again"))
+    assert serve(drafter(spec(catalog=catalog, guesses=guesses)), target) == alone
+
+
 def test_a_list_is_drafted_on_in_the_layout_that_it_has_begun() -> None:
     catalog = Catalog.from_tools([tool("mark", {"days": {"type": "array", "items": {"type": "string"}}}, ["days"])])
     known = Hint.of_call("mark", {"days": ["mon", "tue"]}, 0.95)
