@@ -35,6 +35,8 @@ FIXED = 0.995
 """Probability that the target keeps to its layout for one more piece of fixed text."""
 SURE = 0.8
 """Confidence of a hint or an earlier call above which nothing else is looked for until the target disagrees."""
+UNHEARD_OF = 0.1
+"""Share that is left of a hint's confidence in a function that is not bound, or in a value that its enum lacks."""
 MAX_REFERENCE = 24_000
 """Characters of conversation and descriptions in which text is looked for."""
 
@@ -263,11 +265,20 @@ class Expectation:
             if self.spec.named:
                 return [Guess(self.spec.named, 0.99, "schema")]
             hinted = self.hint.calls[call] if self.hint is not None and call < len(self.hint.calls) else None
-            return [Guess(hinted.name, hinted.confidence, "hint")] if hinted is not None else []
+            if hinted is None:
+                return []
+            catalog = self.spec.catalog
+            bound = not catalog.functions or catalog.function(hinted.name) is not None
+            return [Guess(hinted.name, hinted.confidence * (1.0 if bound else UNHEARD_OF), "hint")]
         said = self._hinted(name, call)
         value = said.slots.get(slot) if said is not None else None
-        found = [Guess(value.value, value.confidence, "hint")] if value is not None and not value.absent else []
-        return found + self.memory.values(name, slot)
+        if value is None or value.absent:
+            return self.memory.values(name, slot)
+        function = self.spec.catalog.function(name)
+        known = function.slot(slot) if function is not None else None
+        allowed = known is None or not known.options or value.value in known.options
+        hint = Guess(value.value, value.confidence * (1.0 if allowed else UNHEARD_OF), "hint")
+        return [hint, *self.memory.values(name, slot)]
 
     def _find(self, asked: Asked, told: list[Guess]) -> list[Guess]:
         _, name, slot = asked

@@ -130,6 +130,22 @@ def test_a_wrong_name_is_left_at_once_for_the_function_that_is_written() -> None
     assert serve(drafter(spec()), output(), hints={0: wrong}) == 3
 
 
+def test_a_hint_of_a_function_that_is_not_bound_costs_nothing_where_one_is_known() -> None:
+    unbound = Hint.of_call("cancel_table", {"id": 7}, 0.95)
+    request = spec(catalog=Catalog.from_tools([BOOK]))
+    assert serve(drafter(request), output(), hints={0: unbound}) == serve(drafter(request), output())
+
+
+def test_without_tools_a_hint_may_name_any_function() -> None:
+    request = spec(catalog=Catalog.from_tools([]))
+    assert serve(drafter(request), output(), hints={0: hint()}) == 2
+
+
+def test_a_hinted_value_that_its_enum_lacks_costs_nothing_where_one_is_said() -> None:
+    unheard_of = hint(**{**ARGUMENTS, "seat": "on the roof"})
+    assert serve(drafter(spec()), output(), hints={0: unheard_of}) == 2
+
+
 def test_a_late_hint_is_in_the_very_next_draft() -> None:
     request = drafter(spec(conversation=""))
     request.commit(Letters().encode('<tool_call>\n{"name": "book_table", "arguments": {"place": "'))
