@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ooospec_agents.drafting.flow import UNKNOWN
 
@@ -22,26 +23,67 @@ NOTHING = 1.01
 """A floor under which everything is."""
 LOOK_AGAIN = 16
 """Steps of which one drafts what is all but certain at any price: steps that are all alike tell no price."""
+LOOK_TOKENS = 8
+"""Tokens that such a step drafts for all its requests together: enough to tell the price, and no more to pay it for."""
 SURE = 0.93
 """A piece this likely to follow the one before is no place to ask whether to stop before or after it."""
+
+
+@dataclass
+class Line:
+    """Seconds of a step by its tokens, fitted to the steps that were observed last.
+
+    Attributes:
+        base: Seconds of a step that has no tokens, or what they are in the unit of `slope`.
+        slope: Seconds of one more token.
+        measured: Whether both were, and are not only assumed.
+    """
+
+    base: float
+    slope: float
+    measured: bool = False
+    _count: int = 0
+    _weight: float = 0.0
+    _tokens: float = 0.0
+    _seconds: float = 0.0
+    _tokens2: float = 0.0
+    _product: float = 0.0
+
+    def observe(self, tokens: int, seconds: float) -> None:
+        """Take note of a step."""
+        if self.measured and seconds > OUTLIER * (self.base + self.slope * tokens):
+            return
+        self._count += 1
+        self._weight = self._weight * MEMORY + 1.0
+        self._tokens = self._tokens * MEMORY + tokens
+        self._seconds = self._seconds * MEMORY + seconds
+        self._tokens2 = self._tokens2 * MEMORY + tokens * tokens
+        self._product = self._product * MEMORY + tokens * seconds
+        spread = self._weight * self._tokens2 - self._tokens**2
+        if self._count < ENOUGH or spread <= self._weight:
+            return  # too few, or too much alike, to tell base and slope apart
+        slope = (self._weight * self._product - self._tokens * self._seconds) / spread
+        base = (self._seconds - slope * self._tokens) / self._weight
+        if base <= 0:  # tokens cost more, the more there are: none of them is free
+            base, slope = 0.0, self._seconds / self._tokens
+        self.base, self.slope, self.measured = base, max(slope, 0.0), True
 
 
 class Budget:
     """Learns what a step costs by its tokens (a line: base and slope), and from that which tokens are worth drafting.
 
-    One for all requests of a worker.
+    One for all requests of a worker. Steps of few and of many requests have a line each: one more token is nearly
+    free while the processor waits for the weights, and costs all its work once it does not.
 
     Args:
         price: Of one more token in a step of one request, in steps of one token, until it was measured.
     """
 
     def __init__(self, price: float = DEFAULT_PRICE) -> None:
-        self._weight = self._tokens = self._seconds = self._tokens2 = self._product = 0.0
-        self._count = 0
-        self._base, self._slope = 1.0 - price, price
-        self._measured = False
+        self._assumed = Line(1.0 - price, price)
+        self._lines: dict[int, Line] = {}
         self._rows, self._followed = 1, UNKNOWN
-        self._steps = 0
+        self._steps = self._looked = 0
 
     def serve(self, rows: int, followed: float = UNKNOWN) -> None:
         """A step is drafted for now.
@@ -52,6 +94,7 @@ class Budget:
         """
         self._rows, self._followed = rows, followed
         self._steps += 1
+        self._looked = 0
 
     @property
     def price(self) -> float:
@@ -61,8 +104,9 @@ class Budget:
         that share; where none comes, the base is paid until the slowest has ended, and it saves that only if it is the
         slowest: one of n again.
         """
-        worth = self._base / self._rows * (self._followed + (1 - self._followed) / self._rows)
-        return self._slope / (worth + self._slope)
+        line = self._line()
+        worth = line.base / self._rows * (self._followed + (1 - self._followed) / self._rows)
+        return line.slope / (worth + line.slope)
 
     @property
     def floor(self) -> float:
@@ -70,7 +114,17 @@ class Budget:
         low, high = FLOOR_BOUNDS
         price = self.price
         floor = max(MARGIN * price / (1 + (MARGIN - 1) * price), low)
-        return floor if floor <= high else NOTHING if self._steps % LOOK_AGAIN else high
+        if floor <= high:
+            return floor
+        return NOTHING if self._steps % LOOK_AGAIN or self._looked >= LOOK_TOKENS else high
+
+    def within(self, limit: int) -> int:
+        """How many of `limit` tokens a request may draft now, however likely they are; they are taken to be drafted."""
+        if self.floor < FLOOR_BOUNDS[1]:
+            return limit
+        limit = min(limit, LOOK_TOKENS - self._looked)
+        self._looked += limit
+        return limit
 
     def best_length(self, ends: Sequence[int], joint: Sequence[float]) -> int:
         """How many tokens of a draft to propose now, that the whole takes the least time.
@@ -108,20 +162,18 @@ class Budget:
         return stops[best][0]
 
     def observe(self, tokens: int, seconds: float) -> None:
-        """Take note of a step that verified `tokens` tokens, of all its requests together, in `seconds`."""
-        if self._measured and seconds > OUTLIER * (self._base + self._slope * tokens):
-            return
-        self._count += 1
-        self._weight = self._weight * MEMORY + 1.0
-        self._tokens = self._tokens * MEMORY + tokens
-        self._seconds = self._seconds * MEMORY + seconds
-        self._tokens2 = self._tokens2 * MEMORY + tokens * tokens
-        self._product = self._product * MEMORY + tokens * seconds
-        spread = self._weight * self._tokens2 - self._tokens**2
-        if self._count < ENOUGH or spread <= self._weight:
-            return  # too few, or too much alike, to tell base and slope apart
-        slope = (self._weight * self._product - self._tokens * self._seconds) / spread
-        base = (self._seconds - slope * self._tokens) / self._weight
-        if base <= 0:  # tokens cost more, the more there are: none of them is free
-            base, slope = 0.0, self._seconds / self._tokens
-        self._base, self._slope, self._measured = base, max(slope, 0.0), True
+        """Take note of the step that was served last: `tokens` tokens, of all its requests together, in `seconds`."""
+        size = self._rows.bit_length()
+        if size not in self._lines:
+            self._lines[size] = Line(self._assumed.base, self._assumed.slope)
+        self._lines[size].observe(tokens, seconds)
+
+    def _line(self) -> Line:
+        """The line of steps with about as many requests: of as many, else of fewer, else of more."""
+        size = self._rows.bit_length()
+        nearest = min(
+            (other for other, line in self._lines.items() if line.measured),
+            key=lambda other: (other > size, abs(other - size)),
+            default=None,
+        )
+        return self._assumed if nearest is None else self._lines[nearest]

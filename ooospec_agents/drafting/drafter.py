@@ -100,10 +100,14 @@ class Drafter:
         self._hint_after: float | None = None
 
     def think(self) -> None:
-        """Plan before the first token is there; the first draft goes on from it if that token is as expected."""
-        if not self._ids and self.spec.method not in ("off", "ceiling"):
+        """Plan before the first token is there; the first draft goes on from it if that token is as expected.
+
+        Where no token is worth its place in a step, nothing is planned: the cores have other work to do.
+        """
+        floor = self._budget.floor
+        if floor <= 1 and not self._ids and self.spec.method not in ("off", "ceiling"):
             self._expectation.look_ahead()
-            self._plan = self._planned(self._budget.floor)
+            self._plan = self._planned(floor)
 
     def begin(self) -> bool:
         """The request begins, of which it was thought ahead: whether a drafter made now would know no more."""

@@ -71,7 +71,7 @@ class Plan(NamedTuple):
 
     def draft(self, limit: int, budget: Budget) -> Draft:
         """What of it to propose now, at most `limit` tokens."""
-        limit = min(limit, budget.best_length(self.ends, self.joint))
+        limit = budget.within(min(limit, budget.best_length(self.ends, self.joint)))
         return Draft(self.tokens[:limit], self.sources[:limit])
 
     def after(self, done: int) -> Plan | None:

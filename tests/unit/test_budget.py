@@ -2,7 +2,7 @@
 
 import pytest
 
-from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, LOOK_AGAIN, MARGIN, NOTHING, Budget
+from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, LOOK_AGAIN, LOOK_TOKENS, MARGIN, NOTHING, Budget
 from ooospec_agents.drafting.flow import UNKNOWN
 
 
@@ -41,6 +41,43 @@ def test_where_tokens_cost_whole_steps_nothing_is_drafted_but_now_and_then_what_
     assert floors.count(0.95) == 2
     assert floors.count(NOTHING) == 2 * LOOK_AGAIN - 2
     assert NOTHING > 1
+
+
+def test_a_step_that_looks_again_drafts_few_tokens_of_all_its_requests() -> None:
+    budget = Budget()
+    serve(budget, 0.0001, 0.1, rows=16)
+    drafted = []
+    for _ in range(2 * LOOK_AGAIN):
+        budget.serve(16)
+        drafted.append([budget.within(6) for _ in range(16) if budget.floor <= 1])
+    assert [sum(step) for step in drafted if step] == [LOOK_TOKENS] * 2
+    assert all(taken > 0 for step in drafted for taken in step)
+
+
+def test_where_tokens_are_worth_their_price_no_step_is_held_back() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.001, rows=2)
+    assert [budget.within(100) for _ in range(4)] == [100] * 4
+
+
+def test_steps_of_many_requests_have_a_price_of_their_own() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.01, rows=1)
+    alone = budget.price
+    serve(budget, 0.001, 0.1, rows=16)
+    assert budget.price == pytest.approx(0.1 / (0.001 / 16 * (UNKNOWN + (1 - UNKNOWN) / 16) + 0.1))
+    budget.serve(1)
+    assert budget.price == pytest.approx(alone)
+
+
+def test_a_number_of_requests_that_is_new_is_priced_as_the_nearest_smaller_one() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.02, rows=2)
+    serve(budget, 0.1, 0.05, rows=16)
+    budget.serve(4, followed=1.0)
+    assert budget.price == pytest.approx(0.02 / (0.1 / 4 + 0.02))
+    budget.serve(1)
+    assert budget.price == pytest.approx(0.02 / 0.12)
 
 
 def test_where_a_step_has_no_base_a_token_costs_a_whole_step() -> None:

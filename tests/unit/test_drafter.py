@@ -295,6 +295,16 @@ def test_at_a_price_that_nothing_is_worth_nothing_is_drafted() -> None:
     assert made.draft(500).tokens == []
 
 
+def test_at_a_price_that_nothing_is_worth_nothing_is_thought_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    thought: list[bool] = []
+    monkeypatch.setattr("ooospec_agents.drafting.expectation.Expectation.look_ahead", lambda _: thought.append(True))
+    for price, times in ((1.0, 0), (0.1, 1)):
+        budget = Budget(price)
+        budget.serve(1)
+        Drafter(spec("lexical"), Letters(), Stores(), budget=budget).think()
+        assert len(thought) == times
+
+
 def test_a_draft_keeps_to_its_limit() -> None:
     request = drafter(spec())
     request.offer(hint(), 0.0)
