@@ -82,31 +82,35 @@ class Budget:
     def __init__(self, price: float = DEFAULT_PRICE) -> None:
         self._assumed = Line(1.0 - price, price)
         self._lines: dict[int, Line] = {}
-        self._rows, self._followed = 1, UNKNOWN
+        self._rows, self._followed, self._outlasted = 1, UNKNOWN, False
         self._steps = self._looked = 0
 
-    def serve(self, rows: int, followed: float = UNKNOWN) -> None:
+    def serve(self, rows: int, followed: float = UNKNOWN, *, outlasted: bool = False) -> None:
         """A step is drafted for now.
 
         Args:
             rows: Its requests.
             followed: Share of requests that are followed by another when they end (`Flow.share`).
+            outlasted: Whether for some of them nothing could be drafted, so that these will end last.
         """
-        self._rows, self._followed = rows, followed
+        self._rows, self._followed, self._outlasted = rows, followed, outlasted
         self._steps += 1
         self._looked = 0
 
     @property
     def price(self) -> float:
-        """Price of one more token in the step, in what one request's step less is worth.
+        """Price of one more token in the step, in what it saves if it is right; 1 where it saves no more than it costs.
 
-        Each of n requests has 1/n of a step's base. Where another takes its place, a request that ends earlier saves
-        that share; where none comes, the base is paid until the slowest has ended, and it saves that only if it is the
-        slowest: one of n again.
+        It saves its place in a later step, and each of n requests 1/n of that step. Where another takes the place of a
+        request that ends, later steps are like this one. Where none comes they have fewer requests, whose tokens cost
+        less, and are over when the slowest is: rarely one that is drafted, if there are others.
         """
-        line = self._line()
-        worth = line.base / self._rows * (self._followed + (1 - self._followed) / self._rows)
-        return line.slope / (worth + line.slope)
+        line, alone = self._line(), self._rows == 1
+        share = line.base / self._rows
+        slowest = share / self._rows if self._outlasted else share
+        steady, burst = share + line.slope, slowest + (line.slope if alone else self._least_slope())
+        gain = steady * self._followed + burst * (1 - self._followed)
+        return min(line.slope / gain, 1.0) if gain > 0 else 1.0
 
     @property
     def floor(self) -> float:
@@ -167,6 +171,12 @@ class Budget:
         if size not in self._lines:
             self._lines[size] = Line(self._assumed.base, self._assumed.slope)
         self._lines[size].observe(tokens, seconds)
+
+    def _least_slope(self) -> float:
+        """Seconds of a token in steps of no more requests than now, where it is cheapest."""
+        size = self._rows.bit_length()
+        fewer = [line.slope for other, line in self._lines.items() if line.measured and other <= size]
+        return min(fewer, default=self._line().slope)
 
     def _line(self) -> Line:
         """The line of steps with about as many requests: of as many, else of fewer, else of more."""

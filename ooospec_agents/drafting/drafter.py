@@ -57,6 +57,10 @@ class Drafter:
         budget: How long a draft may be.
         clock: Monotonic seconds.
         ahead: Leave no trace in the stores until `begin`.
+
+    Attributes:
+        spec: The request.
+        idle: Whether there was nothing to draft when it was last asked for a draft.
     """
 
     def __init__(
@@ -90,7 +94,7 @@ class Drafter:
         self._last = Draft([], [])
         self._plan: Plan | None = None
         self._ahead: Plan | None = None
-        self._ended = self._finished = False
+        self._ended = self._finished = self.idle = False
         self._drafted: dict[str, int] = {}
         self._accepted: dict[str, int] = {}
         self._token_sources: list[str] = []
@@ -159,6 +163,7 @@ class Drafter:
             self._last = Draft([], [])
             return self._last
         self._plan = (None if afresh else self._ahead) or self._planned(floor)
+        self.idle = self._plan is None
         self._last = self._plan.draft(limit, self._budget) if self._plan is not None else Draft([], [])
         _count(self._drafted, self._last.sources)
         return self._last

@@ -136,7 +136,9 @@ class Proposer:
         hints = self._read_messages()
         rows = max(len(sampled_token_ids), 1)
         self._flow.step(req_ids)
-        self._budget.serve(rows, self._flow.share)
+        begun = [self._rows[req_id] for req_id in req_ids if req_id in self._rows]
+        outlasted = any(row is None or (row.idle and not row.ended) for row in begun)
+        self._budget.serve(rows, self._flow.share, outlasted=outlasted)
         width = min(self._width, max(MAX_STEP_TOKENS // rows, 1))
         drafts = []
         for req_id, new in zip(req_ids, sampled_token_ids, strict=True):

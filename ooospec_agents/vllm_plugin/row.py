@@ -119,6 +119,11 @@ class Row:
         self._draft_ms_max = max(self._draft_ms_max, elapsed)
         return draft
 
+    @property
+    def idle(self) -> bool:
+        """Whether its drafter had nothing to propose when last asked; one that does not say so always has."""
+        return bool(getattr(self._drafter, "idle", False))
+
     def finish(self) -> None:
         """The request ended properly: let the drafter learn from it."""
         self._drafter.finish()

@@ -3,7 +3,6 @@
 import pytest
 
 from ooospec_agents.drafting.budget import DEFAULT_PRICE, ENOUGH, LOOK_AGAIN, LOOK_TOKENS, MARGIN, NOTHING, Budget
-from ooospec_agents.drafting.flow import UNKNOWN
 
 
 def floor_of(price: float) -> float:
@@ -65,7 +64,9 @@ def test_steps_of_many_requests_have_a_price_of_their_own() -> None:
     serve(budget, 0.1, 0.01, rows=1)
     alone = budget.price
     serve(budget, 0.001, 0.1, rows=16)
-    assert budget.price == pytest.approx(0.1 / (0.001 / 16 * (UNKNOWN + (1 - UNKNOWN) / 16) + 0.1))
+    assert alone == pytest.approx(0.01 / 0.11)
+    budget.serve(16, followed=1.0)
+    assert budget.price == pytest.approx(0.1 / (0.001 / 16 + 0.1))
     budget.serve(1)
     assert budget.price == pytest.approx(alone)
 
@@ -100,13 +101,34 @@ def test_in_a_batch_a_saved_step_is_worth_less() -> None:
     budget.serve(4, followed=1.0)
     assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 4 + 0.01)))
     budget.serve(4, followed=0.0)
-    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 16 + 0.01)))
+    assert budget.floor == pytest.approx(floor_of(0.01 / (0.1 / 4 + 0.01)))
+
+
+def test_beside_a_request_that_cannot_be_drafted_and_ends_last_a_saved_step_is_worth_less() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.01, rows=4)
+    budget.serve(4, followed=0.0, outlasted=True)
+    assert budget.price == pytest.approx(0.01 / (0.1 / 16 + 0.01))
+    budget.serve(4, followed=1.0, outlasted=True)
+    assert budget.price == pytest.approx(0.01 / (0.1 / 4 + 0.01))
+    budget.serve(1, outlasted=True)
+    assert budget.price == pytest.approx(0.01 / 0.11)
+
+
+def test_where_nobody_follows_a_token_is_not_moved_from_cheap_steps_into_dear_ones() -> None:
+    budget = Budget()
+    serve(budget, 0.1, 0.002, rows=1)
+    serve(budget, 0.01, 0.01, rows=16)
+    budget.serve(16, followed=0.0)
+    assert budget.price == 1.0
+    budget.serve(16, followed=1.0)
+    assert budget.price == pytest.approx(0.01 / (0.01 / 16 + 0.01))
 
 
 def test_before_anything_is_measured_a_batch_drafts_less() -> None:
     budget = Budget(0.1)
     budget.serve(9, followed=0.0)
-    assert budget.price == pytest.approx(0.1 / (0.9 / 81 + 0.1))
+    assert budget.price == pytest.approx(0.1 / (0.9 / 9 + 0.1))
 
 
 def test_when_the_batch_shrinks_steps_are_worth_more_at_once() -> None:
@@ -114,7 +136,7 @@ def test_when_the_batch_shrinks_steps_are_worth_more_at_once() -> None:
     serve(budget, 0.1, 0.01, rows=16)
     crowded = budget.price
     budget.serve(1)
-    assert crowded == pytest.approx(0.01 / (0.1 / 16 * (UNKNOWN + (1 - UNKNOWN) / 16) + 0.01))
+    assert crowded == pytest.approx(0.01 / (0.1 / 16 + 0.01))
     assert budget.floor == pytest.approx(floor_of(0.01 / 0.11))
 
 

@@ -295,6 +295,16 @@ def test_at_a_price_that_nothing_is_worth_nothing_is_drafted() -> None:
     assert made.draft(500).tokens == []
 
 
+def test_a_drafter_says_that_it_had_nothing_to_draft() -> None:
+    made = drafter(spec("lexical"))
+    made.commit(Letters().encode("I cannot say. "))
+    assert not made.draft(50).tokens
+    assert made.idle
+    made.commit(Letters().encode('<tool_call>\n{"name": "'))
+    assert made.draft(50).tokens
+    assert not made.idle
+
+
 def test_at_a_price_that_nothing_is_worth_nothing_is_thought_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     thought: list[bool] = []
     monkeypatch.setattr("ooospec_agents.drafting.expectation.Expectation.look_ahead", lambda _: thought.append(True))
