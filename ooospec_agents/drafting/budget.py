@@ -23,6 +23,8 @@ NOTHING = 1.01
 """A floor under which everything is."""
 LOOK_AGAIN = 16
 """Steps of which one drafts what is all but certain at any price: steps that are all alike tell no price."""
+SIZES = 12
+"""Sizes of batches whose steps have a price each; the last one takes all that are larger."""
 LOOK_TOKENS = 8
 """Tokens that such a step drafts for all its requests together: enough to tell the price, and no more to pay it for."""
 SURE = 0.93
@@ -81,7 +83,8 @@ class Budget:
 
     def __init__(self, price: float = DEFAULT_PRICE) -> None:
         self._assumed = Line(1.0 - price, price)
-        self._lines: dict[int, Line] = {}
+        # All of them from the start: another thread reads them while the engine's observes.
+        self._lines = tuple(Line(1.0 - price, price) for _ in range(SIZES))
         self._rows, self._followed, self._outlasted = 1, UNKNOWN, False
         self._steps = self._looked = 0
 
@@ -167,23 +170,19 @@ class Budget:
 
     def observe(self, tokens: int, seconds: float) -> None:
         """Take note of the step that was served last: `tokens` tokens, of all its requests together, in `seconds`."""
-        size = self._rows.bit_length()
-        if size not in self._lines:
-            self._lines[size] = Line(self._assumed.base, self._assumed.slope)
-        self._lines[size].observe(tokens, seconds)
+        self._lines[self._size()].observe(tokens, seconds)
+
+    def _size(self) -> int:
+        """Which line is that of steps with so many requests: 1, 2 to 3, 4 to 7, and so on."""
+        return min(self._rows.bit_length(), SIZES) - 1
 
     def _least_slope(self) -> float:
         """Seconds of a token in steps of no more requests than now, where it is cheapest."""
-        size = self._rows.bit_length()
-        fewer = [line.slope for other, line in self._lines.items() if line.measured and other <= size]
+        fewer = [line.slope for line in self._lines[: self._size() + 1] if line.measured]
         return min(fewer, default=self._line().slope)
 
     def _line(self) -> Line:
         """The line of steps with about as many requests: of as many, else of fewer, else of more."""
-        size = self._rows.bit_length()
-        nearest = min(
-            (other for other, line in self._lines.items() if line.measured),
-            key=lambda other: (other > size, abs(other - size)),
-            default=None,
-        )
-        return self._assumed if nearest is None else self._lines[nearest]
+        size = self._size()
+        nearest = [*reversed(self._lines[: size + 1]), *self._lines[size + 1 :]]
+        return next((line for line in nearest if line.measured), self._assumed)
