@@ -34,7 +34,7 @@ class ScriptedDrafter:
         self.committed: list[list[int]] = []
         self.offered: list[Hint] = []
         self.finished = 0
-        self.fails = False
+        self.fails = self.idle = False
 
     def commit(self, token_ids: Sequence[int]) -> None:
         if self.fails:
@@ -323,6 +323,30 @@ def test_rows_share_the_tokens_of_a_step(engine: Engine, monkeypatch: pytest.Mon
         engine.announce(name)
         engine.add(name, name)
     assert engine.step([50], [50], [50]) == [[10, 11], [10, 11], [10, 11]]
+
+
+@pytest.mark.parametrize("why", ["idle", "unannounced"])
+def test_the_budget_hears_of_a_request_that_cannot_be_drafted(
+    running: Engine, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    heard: list[tuple[int, bool]] = []
+    serve = running.proposer._budget.serve
+
+    def told(rows: int, followed: float, *, outlasted: bool) -> None:
+        heard.append((rows, outlasted))
+        serve(rows, followed, outlasted=outlasted)
+
+    monkeypatch.setattr(running.proposer._budget, "serve", told)
+    running.step([1])
+    if why == "idle":
+        running.drafter.idle = True
+        running.step([2])
+        assert heard == [(1, False), (1, True)]
+    else:
+        running.add("other")
+        running.step([2], [1])  # what it is comes out in this step
+        running.step([3], [2])
+        assert heard == [(1, False), (2, False), (2, True)]
 
 
 @pytest.mark.parametrize("token", [VOCABULARY, -1, 1.0, True, "10", None])
